@@ -172,6 +172,12 @@ CM_API int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bi
                             const cm_key_options *options, cm_error *error) CM_MUST_USE;
 CM_API void cm_key_close(cm_key *key); /* NULL is fine */
 
+/* What the daemon said of the key when it was opened: its size, its modes, whether the caller may give IVs, its
+ * tag length. Set ret_options->size first; a field that the daemon does not tell is 0. Asks nobody, so it works
+ * for peers that may use the key and not administer it. */
+CM_API int cm_key_get_options(const cm_key *key, uint32_t *ret_key_bits, cm_key_options *ret_options,
+                              cm_error *error) CM_MUST_USE;
+
 /* The version that the last successful encryption with this handle used; 0 before. */
 CM_API uint32_t cm_key_version(const cm_key *key);
 /* Decrypt with this version from now on; 0: the newest. */
