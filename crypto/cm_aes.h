@@ -19,10 +19,10 @@ enum cm_aes_padding { CM_AES_NO_PADDING, CM_AES_PKCS7 };
  * one for all wrong paddings, each found in constant time. */
 enum cm_aes_status {
     CM_AES_OK = 0,
-    CM_AES_BAD_TAG = -1,        /* GCM: the tag is not that of the message; the destination is wiped */
-    CM_AES_BAD_PADDING = -2,    /* PKCS#7: the padding is malformed; the destination is wiped */
-    CM_AES_BAD_LENGTH = -3,     /* no whole number of blocks, or empty where padding is expected, or too long */
-    CM_AES_BAD_IV = -4,         /* wrong IV length for the mode */
+    CM_AES_BAD_TAG = -1,     /* GCM: the tag is not that of the message; the destination is wiped */
+    CM_AES_BAD_PADDING = -2, /* PKCS#7: the padding is malformed; the destination is wiped */
+    CM_AES_BAD_LENGTH = -3,  /* no whole number of blocks, or empty where padding is expected, or too long */
+    CM_AES_BAD_IV = -4,      /* wrong IV length for the mode */
     CM_AES_BAD_TAG_LENGTH = -5, /* not 4, 8 or 12 to 16 */
     CM_AES_BAD_KEY_LENGTH = -6, /* not 16, 24 or 32 bytes */
     CM_AES_UNAVAILABLE = -7     /* no such implementation, or this processor can't run it */
@@ -44,10 +44,10 @@ struct cm_aes_item {
     size_t iv_length;     /* ECB: ignored. CBC and CTR: 16 */
     const uint8_t *aad;   /* GCM: additional data; the other modes ignore it */
     size_t aad_length;
-    uint8_t *tag;         /* GCM: written when encrypting, only read when decrypting */
-    size_t tag_length;    /* GCM: 4, 8, 12 to 16; exactly this many bytes are compared */
-    size_t ret_length;    /* out: bytes of output; 0 unless CM_AES_OK */
-    int ret_status;       /* out: enum cm_aes_status */
+    uint8_t *tag;      /* GCM: written when encrypting, only read when decrypting */
+    size_t tag_length; /* GCM: 4, 8, 12 to 16; exactly this many bytes are compared */
+    size_t ret_length; /* out: bytes of output; 0 unless CM_AES_OK */
+    int ret_status;    /* out: enum cm_aes_status */
 };
 
 /* Upper bound on the output of one item: what a destination needs. */
@@ -65,11 +65,12 @@ struct cm_aes_row;
  * known name. The program passes getenv("CIPHERMILL_CPU"); this folder reads no environment. */
 int cm_aes_init(const char *limit) __attribute__((warn_unused_result));
 
-/* The row that dispatch chose for a mode and direction. Never NULL after cm_aes_init: portable is complete. */
+/* The row that dispatch chose for a mode and direction. Never NULL after cm_aes_init: portable is complete.
+ */
 const struct cm_aes_row *cm_aes_row(enum cm_aes_mode mode, enum cm_aes_direction direction);
 
-/* The row of the named implementation, whether chosen or not; NULL if there is none or the processor can't run
- * it. For tests and benchmarks. */
+/* The row of the named implementation, whether chosen or not; NULL if there is none or the processor can't
+ * run it. For tests and benchmarks. */
 const struct cm_aes_row *cm_aes_row_named(enum cm_aes_mode mode, enum cm_aes_direction direction,
                                           const char *implementation);
 
@@ -89,7 +90,8 @@ struct cm_aes_implementation {
 bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction,
                            struct cm_aes_implementation *ret_implementation);
 
-/* --- Keys ------------------------------------------------------------------------------------------------ */
+/* --- Keys ------------------------------------------------------------------------------------------------
+ */
 
 /* A key expanded for one row, in memory that the caller owns: cm_aes_key_size(row) bytes, a multiple of and
  * aligned to CM_AES_KEY_ALIGN. Read-only once made, so any number of threads may use it. */
@@ -103,7 +105,8 @@ int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, con
 void cm_aes_key_done(struct cm_aes_key *key); /* wipes it */
 const struct cm_aes_row *cm_aes_key_row(const struct cm_aes_key *key);
 
-/* --- Batches --------------------------------------------------------------------------------------------- */
+/* --- Batches ---------------------------------------------------------------------------------------------
+ */
 
 /* Runs every item under one key, in the key's mode and direction. Each item gets its own status; a bad one
  * never touches its neighbours. No allocation, no lock, no system call. Returns how many items failed. */
@@ -113,13 +116,14 @@ size_t cm_aes_batch(const struct cm_aes_key *key, enum cm_aes_padding padding, s
 /* Cuts a range out of one long message so that several threads can share it: ECB, CTR, and CBC decryption.
  * `offset` and, unless it ends the message, `length` are multiples of 16. `iv` (16 bytes, the caller's) gets
  * the range's own IV, so cut every range of an item before running any (in place, running one destroys the
- * next one's IV). Only the last range carries padding. Returns CM_AES_OK, or CM_AES_UNAVAILABLE where the mode
- * can't be cut (GCM, CBC encryption). */
+ * next one's IV). Only the last range carries padding. Returns CM_AES_OK, or CM_AES_UNAVAILABLE where the
+ * mode can't be cut (GCM, CBC encryption). */
 int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const struct cm_aes_item *whole,
                  size_t offset, size_t length, uint8_t iv[16], struct cm_aes_item *ret_slice)
     __attribute__((warn_unused_result));
 
-/* --- Incremental: one long message in parts -------------------------------------------------------------- */
+/* --- Incremental: one long message in parts --------------------------------------------------------------
+ */
 
 /* The state between parts of one message. Plain memory, no pointers to free; belongs to one caller at a time.
  * Holds chaining values, never the key. Wipe it with cm_aes_parts_done. */
@@ -131,16 +135,17 @@ struct cm_aes_parts {
     bool begun, ended;
 };
 
-/* Runs one part of a message; item->iv and item->aad count in the first part only. Every part but the last is a
- * multiple of 16 bytes (CM_AES_BAD_LENGTH otherwise, state unchanged); the last may be empty, except that PKCS#7
- * decryption needs at least one block in it. `last` applies padding, makes or checks item->tag. GCM decryption
- * releases plaintext before the tag is known: the caller must withhold it until the last part is CM_AES_OK.
- * Zero the state before the first part. Returns item->ret_status. */
+/* Runs one part of a message; item->iv and item->aad count in the first part only. Every part but the last is
+ * a multiple of 16 bytes (CM_AES_BAD_LENGTH otherwise, state unchanged); the last may be empty, except that
+ * PKCS#7 decryption needs at least one block in it. `last` applies padding, makes or checks item->tag. GCM
+ * decryption releases plaintext before the tag is known: the caller must withhold it until the last part is
+ * CM_AES_OK. Zero the state before the first part. Returns item->ret_status. */
 int cm_aes_part(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
                 struct cm_aes_item *item, bool last) __attribute__((warn_unused_result));
 void cm_aes_parts_done(struct cm_aes_parts *state);
 
-/* --- Small things that must be right in one place -------------------------------------------------------- */
+/* --- Small things that must be right in one place --------------------------------------------------------
+ */
 
 /* Zeroes memory in a way that the compiler keeps. */
 void cm_aes_wipe(void *memory, size_t length);

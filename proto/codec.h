@@ -31,16 +31,21 @@ enum cm_codec_error {
 
 /* Decoding: `header` holds exactly the header. On failure the arena may be partly used and *ret is untouched,
  * but for `request_id`, which cm_codec_get_batch and _call fill where it could be read, so that an answer can
- * name it. Unknown fields are passed over. Unknown enum values are handed on. Strings are terminated copies. */
+ * name it. Unknown fields are passed over. Unknown enum values are handed on. Strings are terminated copies.
+ */
 int cm_codec_get_hello(struct cm_arena *, const uint8_t *header, size_t length, struct cm_hello *ret_hello);
-int cm_codec_get_welcome(struct cm_arena *, const uint8_t *header, size_t length, struct cm_welcome *ret_welcome);
-int cm_codec_get_refusal(struct cm_arena *, const uint8_t *header, size_t length, struct cm_refusal *ret_refusal);
-int cm_codec_get_goodbye(struct cm_arena *, const uint8_t *header, size_t length, struct cm_goodbye *ret_goodbye);
+int cm_codec_get_welcome(struct cm_arena *, const uint8_t *header, size_t length,
+                         struct cm_welcome *ret_welcome);
+int cm_codec_get_refusal(struct cm_arena *, const uint8_t *header, size_t length,
+                         struct cm_refusal *ret_refusal);
+int cm_codec_get_goodbye(struct cm_arena *, const uint8_t *header, size_t length,
+                         struct cm_goodbye *ret_goodbye);
 int cm_codec_get_batch(struct cm_arena *, const uint8_t *header, size_t length, struct cm_batch *ret_batch);
 int cm_codec_get_batch_reply(struct cm_arena *, const uint8_t *header, size_t length,
                              struct cm_batch_reply *ret_reply);
 int cm_codec_get_call(struct cm_arena *, const uint8_t *header, size_t length, struct cm_call *ret_call);
-int cm_codec_get_answer(struct cm_arena *, const uint8_t *header, size_t length, struct cm_answer *ret_answer);
+int cm_codec_get_answer(struct cm_arena *, const uint8_t *header, size_t length,
+                        struct cm_answer *ret_answer);
 
 /* Encoding: writes prefix, header and zero padding, everything of the frame but its body, into `buffer`.
  * `body_length` goes into the prefix. Sets *ret_length to the bytes written, always a multiple of 64.

@@ -24,8 +24,8 @@ enum cm_frame_type {
     CM_FRAME_REFUSAL = 8
 };
 
-/* Byte offsets: 0 magic "CMIL", 4 version, 5 type, 6 reserved (2, zero), 8 header length, 12 body length; both
- * lengths 32-bit little-endian, the header's without its padding. */
+/* Byte offsets: 0 magic "CMIL", 4 version, 5 type, 6 reserved (2, zero), 8 header length, 12 body length;
+ * both lengths 32-bit little-endian, the header's without its padding. */
 struct cm_frame {
     uint8_t version;
     uint8_t type;
@@ -42,7 +42,8 @@ enum cm_frame_error {
     CM_FRAME_TOO_LARGE = -5     /* over `header_limit` or `frame_limit` */
 };
 
-/* Where the body starts: 16 + header_length, rounded up to 64. Lengths are below 2^32, so nothing overflows. */
+/* Where the body starts: 16 + header_length, rounded up to 64. Lengths are below 2^32, so nothing overflows.
+ */
 size_t cm_frame_body_offset(uint32_t header_length);
 size_t cm_frame_total(const struct cm_frame *frame);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libciphermill: AES done by a ciphermill daemon, in batches, with keys that the program never holds.
  *
- * Threads. A cm_client may be used by any number of threads at once for the blocking calls; each of them takes
- * a connection of the client's pool (cm_options.connections) for the time of the call, or waits for one. The
- * asynchronous calls (cm_submit, cm_poll, cm_fd) and a cm_operation belong to one thread at a time.
+ * Threads. A cm_client may be used by any number of threads at once for the blocking calls; each of them
+ * takes a connection of the client's pool (cm_options.connections) for the time of the call, or waits for
+ * one. The asynchronous calls (cm_submit, cm_poll, cm_fd) and a cm_operation belong to one thread at a time.
  * cm_close, cm_key_close and cm_operation_close must not race with other calls on the same object.
  *
- * Fork. After fork() every call on an object of the parent's gives CM_ERR_FORKED in the child, until the child
- * connects anew; the closing calls free the child's memory and do not disturb the parent.
+ * Fork. After fork() every call on an object of the parent's gives CM_ERR_FORKED in the child, until the
+ * child connects anew; the closing calls free the child's memory and do not disturb the parent.
  *
  * Errors. A function that returns int gives 0 or a negative CM_ERR_ value; cm_encrypt, cm_decrypt and the
- * operations also give a positive number, of items that failed, each with its own status. A cm_error, which may
- * be NULL, gets a text for people and the retry class. The library prints nothing, never exits, installs no
- * signal handler and raises no SIGPIPE. */
+ * operations also give a positive number, of items that failed, each with its own status. A cm_error, which
+ * may be NULL, gets a text for people and the retry class. The library prints nothing, never exits, installs
+ * no signal handler and raises no SIGPIPE. */
 #ifndef CIPHERMILL_H
 #define CIPHERMILL_H
 
@@ -66,20 +66,20 @@ enum {
     CM_ERR_BAD_ATTRIBUTES = -22,
     CM_ERR_SESSION_FULL = -23,
 
-    CM_ERR_ARGUMENT = -100,        /* the call itself is wrong: a NULL, an unknown mode, a buffer too small */
+    CM_ERR_ARGUMENT = -100, /* the call itself is wrong: a NULL, an unknown mode, a buffer too small */
     CM_ERR_NO_MEMORY = -101,
-    CM_ERR_ENDPOINT = -102,        /* the URI can't be understood */
-    CM_ERR_NOT_FOUND = -103,       /* connecting: no such socket, host or port; nobody listens */
-    CM_ERR_NO_ACCESS = -104,       /* connecting: permission denied; the text names uid, gid and the socket's */
+    CM_ERR_ENDPOINT = -102,  /* the URI can't be understood */
+    CM_ERR_NOT_FOUND = -103, /* connecting: no such socket, host or port; nobody listens */
+    CM_ERR_NO_ACCESS = -104, /* connecting: permission denied; the text names uid, gid and the socket's */
     CM_ERR_NOT_CIPHERMILL = -105,  /* connecting: whoever answered speaks another protocol */
     CM_ERR_CONNECT_TIMEOUT = -106, /* connecting: no greeting in time */
     CM_ERR_TIMEOUT = -107,         /* sent, but no reply in time: class unknown */
     CM_ERR_DISCONNECTED = -108,    /* the connection broke: the retry class says what is known */
     CM_ERR_FORKED = -109,
-    CM_ERR_PROTOCOL = -110,        /* the daemon's answer breaks the protocol */
-    CM_ERR_BUSY = -111,            /* cm_submit: as many batches are in flight as may be; call cm_poll */
-    CM_ERR_ROOM = -112,            /* an item: out_capacity is too small; nothing was sent for the batch */
-    CM_ERR_NOT_SENT = -113         /* an item: its batch failed before it was sent or answered */
+    CM_ERR_PROTOCOL = -110, /* the daemon's answer breaks the protocol */
+    CM_ERR_BUSY = -111,     /* cm_submit: as many batches are in flight as may be; call cm_poll */
+    CM_ERR_ROOM = -112,     /* an item: out_capacity is too small; nothing was sent for the batch */
+    CM_ERR_NOT_SENT = -113  /* an item: its batch failed before it was sent or answered */
 };
 
 /* May the call be repeated? */
@@ -107,10 +107,16 @@ typedef struct cm_error {
     int retry; /* CM_RETRY_ */
     char text[248];
 } cm_error;
-#define CM_ERROR_INIT {0, 0, {0}}
+#define CM_ERROR_INIT                                                                                        \
+    {                                                                                                        \
+        0, 0,                                                                                                \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
 
-/* One message of a batch. Zero what you don't use. `in` and `out` are the caller's; they may be the same buffer,
- * or must not overlap. An item that was encrypted holds all that decrypting it takes: IV and tag. */
+/* One message of a batch. Zero what you don't use. `in` and `out` are the caller's; they may be the same
+ * buffer, or must not overlap. An item that was encrypted holds all that decrypting it takes: IV and tag. */
 typedef struct cm_item {
     const void *in;
     size_t in_length;
@@ -139,18 +145,23 @@ typedef struct cm_options {
     uint32_t no_reconnect;       /* non-zero: a broken connection stays broken */
     const char *program;         /* a name for the daemon's log; NULL: none */
 } cm_options;
-#define CM_OPTIONS_INIT {sizeof(cm_options), 0, 0, 0, 0, 0, NULL}
+#define CM_OPTIONS_INIT                                                                                      \
+    {                                                                                                        \
+        sizeof(cm_options), 0, 0, 0, 0, 0, NULL                                                              \
+    }
 
-/* --- Connecting ------------------------------------------------------------------------------------------ */
+/* --- Connecting ------------------------------------------------------------------------------------------
+ */
 
 /* Connects and greets. `endpoint` is "unix:/path" or "tcp://host:port"; NULL takes CIPHERMILL_ENDPOINT or
- * CM_DEFAULT_ENDPOINT. `options` may be NULL. A connection that breaks later is made anew by the next call, with
- * the same keys by name; ephemeral keys are gone with their session (CM_ERR_NO_SUCH_KEY). */
-CM_API int cm_connect(cm_client **ret_client, const char *endpoint, const cm_options *options, cm_error *error)
-    CM_MUST_USE;
+ * CM_DEFAULT_ENDPOINT. `options` may be NULL. A connection that breaks later is made anew by the next call,
+ * with the same keys by name; ephemeral keys are gone with their session (CM_ERR_NO_SUCH_KEY). */
+CM_API int cm_connect(cm_client **ret_client, const char *endpoint, const cm_options *options,
+                      cm_error *error) CM_MUST_USE;
 CM_API void cm_close(cm_client *client); /* NULL is fine; close its keys and operations first */
 
-/* --- Keys ------------------------------------------------------------------------------------------------ */
+/* --- Keys ------------------------------------------------------------------------------------------------
+ */
 
 /* A named key. */
 CM_API int cm_key_open(cm_key **ret_key, cm_client *client, const char *name, cm_error *error) CM_MUST_USE;
@@ -163,11 +174,14 @@ typedef struct cm_key_options {
     uint32_t tag_length; /* GCM: 0 is 16 */
     uint32_t unsafe_mixed_modes;
 } cm_key_options;
-#define CM_KEY_OPTIONS_INIT {sizeof(cm_key_options), 0, 0, 0, 0}
+#define CM_KEY_OPTIONS_INIT                                                                                  \
+    {                                                                                                        \
+        sizeof(cm_key_options), 0, 0, 0, 0                                                                   \
+    }
 #define CM_MODE_BIT(mode) (1U << (mode))
 
-/* A key that lives as long as this client's session: made by the daemon (bytes NULL), or the caller's own bytes
- * (never over plain TCP). key_bits is 128, 192 or 256. */
+/* A key that lives as long as this client's session: made by the daemon (bytes NULL), or the caller's own
+ * bytes (never over plain TCP). key_bits is 128, 192 or 256. */
 CM_API int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bits, const void *bytes,
                             const cm_key_options *options, cm_error *error) CM_MUST_USE;
 CM_API void cm_key_close(cm_key *key); /* NULL is fine */
@@ -183,23 +197,27 @@ CM_API uint32_t cm_key_version(const cm_key *key);
 /* Decrypt with this version from now on; 0: the newest. */
 CM_API void cm_key_use_version(cm_key *key, uint32_t version);
 
-/* --- Batches, blocking ----------------------------------------------------------------------------------- */
+/* --- Batches, blocking -----------------------------------------------------------------------------------
+ */
 
-/* 0: every item is well. > 0: so many items failed, see their status. < 0: the batch failed. Any number of items
- * of any size within the daemon's item limit: a batch over the frame limit is sent in several frames. */
+/* 0: every item is well. > 0: so many items failed, see their status. < 0: the batch failed. Any number of
+ * items of any size within the daemon's item limit: a batch over the frame limit is sent in several frames.
+ */
 CM_API int cm_encrypt(cm_key *key, int mode, cm_item *items, size_t count, cm_error *error) CM_MUST_USE;
 CM_API int cm_decrypt(cm_key *key, int mode, cm_item *items, size_t count, cm_error *error) CM_MUST_USE;
-CM_API int cm_encrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count, cm_error *error)
-    CM_MUST_USE;
-CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count, cm_error *error)
-    CM_MUST_USE;
+CM_API int cm_encrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count,
+                            cm_error *error) CM_MUST_USE;
+CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count,
+                            cm_error *error) CM_MUST_USE;
 
-/* --- Batches, asynchronous ------------------------------------------------------------------------------- */
+/* --- Batches, asynchronous -------------------------------------------------------------------------------
+ */
 
 enum { CM_ENCRYPT = 1, CM_DECRYPT = 2 };
 
-/* Starts a batch and returns without waiting; items and buffers stay the library's until its completion. `tag` is
- * the caller's and comes back with it. The batch has to fit one frame (CM_ERR_TOO_LARGE otherwise). */
+/* Starts a batch and returns without waiting; items and buffers stay the library's until its completion.
+ * `tag` is the caller's and comes back with it. The batch has to fit one frame (CM_ERR_TOO_LARGE otherwise).
+ */
 CM_API int cm_submit(cm_key *key, int mode, int direction, unsigned flags, cm_item *items, size_t count,
                      void *tag, cm_error *error) CM_MUST_USE;
 
@@ -211,32 +229,35 @@ typedef struct cm_completion {
     cm_error error;
 } cm_completion;
 
-/* A descriptor to wait on for reading; when readable, call cm_poll. It stays the same for the client's life. */
+/* A descriptor to wait on for reading; when readable, call cm_poll. It stays the same for the client's life.
+ */
 CM_API int cm_fd(cm_client *client) CM_MUST_USE;
 
 /* Moves data both ways and collects up to `max` finished batches. Waits up to timeout_ms for the first one: 0
  * not at all, < 0 for as long as it takes. Returns how many, or a negative error of the client as a whole; a
  * broken connection still completes every batch that was in flight, with its retry class. */
-CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, int timeout_ms, cm_error *error)
-    CM_MUST_USE;
+CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, int timeout_ms,
+                   cm_error *error) CM_MUST_USE;
 
-/* --- One long message in parts ---------------------------------------------------------------------------- */
+/* --- One long message in parts ----------------------------------------------------------------------------
+ */
 
-/* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right). Parts
- * but the last are multiples of 16 bytes. `first` of cm_operation_open gives IV and additional data; in it the
- * daemon-made IV comes back with the first part's reply. Memory in the daemon and here is constant. */
-CM_API int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int direction, unsigned flags,
-                             cm_error *error) CM_MUST_USE;
-/* item->iv and item->aad count in the first part; with `last` non-zero item->tag is written. 0 or < 0. A failed
- * part ends the operation. */
+/* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right).
+ * Parts but the last are multiples of 16 bytes. `first` of cm_operation_open gives IV and additional data; in
+ * it the daemon-made IV comes back with the first part's reply. Memory in the daemon and here is constant. */
+CM_API int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int direction,
+                             unsigned flags, cm_error *error) CM_MUST_USE;
+/* item->iv and item->aad count in the first part; with `last` non-zero item->tag is written. 0 or < 0. A
+ * failed part ends the operation. */
 CM_API int cm_operation_part(cm_operation *operation, cm_item *item, int last, cm_error *error) CM_MUST_USE;
 /* Several parts on their way at once, which is what makes a long message fast: as cm_operation_part for each
  * item in turn, the last one ending the message if `last` is non-zero. */
-CM_API int cm_operation_parts(cm_operation *operation, cm_item *items, size_t count, int last, cm_error *error)
-    CM_MUST_USE;
+CM_API int cm_operation_parts(cm_operation *operation, cm_item *items, size_t count, int last,
+                              cm_error *error) CM_MUST_USE;
 CM_API void cm_operation_close(cm_operation *operation); /* cancels it if it has not ended; NULL is fine */
 
-/* --- What the daemon is and may do ------------------------------------------------------------------------- */
+/* --- What the daemon is and may do -------------------------------------------------------------------------
+ */
 
 typedef struct cm_limits_info {
     size_t size;
