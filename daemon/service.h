@@ -30,8 +30,12 @@ struct cm_service_options {
     uint32_t operation_timeout_ms;
 };
 
+enum cm_service_log_level { CM_SERVICE_LOG_ERROR, CM_SERVICE_LOG_WARNING, CM_SERVICE_LOG_INFO };
+
 /* What the service asks of its surroundings, so that it needs no event loop itself. `post` runs
- * function(argument) on the given worker's thread, soon, in order; it may be called from any thread. */
+ * function(argument) on the given worker's thread, soon, in order; it may be called from any thread, and for
+ * a worker that has been freed: what is posted then may be run or dropped, but nothing runs after
+ * cm_service_free. `log` may be called from any thread. `level` is an enum cm_service_log_level. */
 struct cm_service_host {
     void (*post)(void *host, uint32_t worker, void (*function)(void *argument), void *argument);
     void (*describe)(void *host,
@@ -40,8 +44,8 @@ struct cm_service_host {
     void *host;
 };
 
-/* Opens the store and makes the first snapshot. 0, or negative with a text for the operator that names path,
- * cause and remedy. */
+/* Opens the store and makes the first snapshot; cm_aes_init comes first. 0, or negative with a text for the
+ * operator that names path, cause and remedy. */
 int cm_service_new(struct cm_service **ret_service, const struct cm_service_options *options,
                    const struct cm_service_host *host, char *ret_text, size_t text_capacity);
 /* After every worker has stopped. */
@@ -51,8 +55,8 @@ void cm_service_free(struct cm_service *service);
 struct cm_service_worker *cm_service_worker_new(struct cm_service *service, uint32_t index);
 void cm_service_worker_free(struct cm_service_worker *worker);
 
-/* --- Connections ------------------------------------------------------------------------------------------
- */
+/* --- Connections: everything about a peer happens on the thread of the worker that greeted it
+ * ---------------- */
 
 /* Greets: checks versions, makes or joins the session. On success fills *ret_welcome (strings and token live
  * as long as the peer state) and returns a peer state; else fills *ret_refusal and returns NULL. */
@@ -80,6 +84,9 @@ struct cm_job {
     void *state;                 /* the service's, in that arena */
 };
 
+/* Several jobs of one peer may be unfinished at once, but while one whose batch has `parts` is unfinished, no
+ * other batch of that peer with `parts` may be planned: a part starts from what the one before it left. */
+
 /* Checks everything and prepares the tasks. Never fails: what is wrong becomes a status. `arena` gives memory
  * for the plan and the reply and must live as long as the job. `share_ns`: cut the work into tasks of about
  * this much estimated time where the mode allows; 0: one task. */
@@ -97,7 +104,8 @@ void cm_job_finish(struct cm_job *job, struct cm_service_worker *worker);
 
 /* Answers a call, at once or later on the same worker's thread. The call, its strings and the body are copied
  * if need be; `key` bytes in the body are wiped by the service. The answer's pointers live during the
- * callback. */
+ * callback. Called once for each call, possibly before cm_service_call returns; not any more once the peer is
+ * freed. */
 typedef void (*cm_answer_function)(void *context, const struct cm_answer *answer);
 void cm_service_call(struct cm_service_worker *worker, struct cm_peer_state *peer, const struct cm_call *call,
                      uint8_t *body, size_t body_length, cm_answer_function answer, void *context);
