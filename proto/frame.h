@@ -42,8 +42,7 @@ enum cm_frame_error {
     CM_FRAME_TOO_LARGE = -5     /* over `header_limit` or `frame_limit` */
 };
 
-/* Where the body starts: 16 + header_length, rounded up to 64. Lengths are below 2^32, so nothing overflows.
- */
+/* Where the body starts: 16 + header_length, rounded up to 64. Lengths are below 2^32: nothing overflows. */
 size_t cm_frame_body_offset(uint32_t header_length);
 size_t cm_frame_total(const struct cm_frame *frame);
 
@@ -51,7 +50,9 @@ size_t cm_frame_total(const struct cm_frame *frame);
 void cm_frame_put(const struct cm_frame *frame, uint8_t ret_prefix[CM_FRAME_PREFIX_BYTES]);
 
 /* Reads the 16 bytes, `available` of which are there. Returns enum cm_frame_error; *ret_frame is untouched on
- * CM_FRAME_MORE, CM_FRAME_BAD_MAGIC and CM_FRAME_BAD_RESERVED. `frame_limit` bounds cm_frame_total. */
+ * CM_FRAME_MORE, CM_FRAME_BAD_MAGIC and CM_FRAME_BAD_RESERVED. Magic is judged first, then the version, since
+ * another version may give reserved bytes a meaning; then these, then the limits. `frame_limit` bounds
+ * cm_frame_total. */
 int cm_frame_parse(const uint8_t *bytes, size_t available, uint32_t header_limit, size_t frame_limit,
                    struct cm_frame *ret_frame) __attribute__((warn_unused_result));
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plain structs of every message: what a frame's header says, without protobuf. The same structs will come
- * from a shared-memory ring. Pointers lead into the arena or the buffer that was decoded and live as long as
- * it. */
+ * from a shared-memory ring. Pointers lead into the arena or the decoded buffer and live as long as it. */
 #ifndef CM_MESSAGE_H
 #define CM_MESSAGE_H
 
@@ -179,15 +178,15 @@ struct cm_answer {
 enum { CM_SLOT_ALIGN_DEFAULT = 16, CM_SLOT_ALIGN_MAX = 4096, CM_SLOT_GAP_MAX = 65536 };
 
 /* Longest output of an item: PKCS#7 encryption of a single or last part adds 1 to 16 bytes, nothing else
- * grows. */
+ * grows. UINT32_MAX where that is more than 32 bits hold. */
 uint32_t cm_slot_output(uint8_t mode, uint8_t direction, bool padding, uint8_t part, uint32_t length);
 
 /* Bytes from one slot's start to the next one's: the larger of input and output, rounded up to `slot_align`
- * (a power of two of 16 to 4096; 0 is 16), plus `slot_gap`. */
+ * (a power of two of 16 to 4096; 0 is 16), plus `slot_gap`. UINT64_MAX as below. */
 uint64_t cm_slot_stride(const struct cm_batch *batch, uint32_t item);
 
-/* Total bytes of all slots; the additional data, concatenated, follows right behind in a request. UINT64_MAX
- * if slot_align or slot_gap is not one that the protocol allows. */
+/* Total bytes of all slots, the gap behind the last one included; the additional data, concatenated, follows
+ * right behind in a request. UINT64_MAX if slot_align or slot_gap is not one that the protocol allows. */
 uint64_t cm_slot_total(const struct cm_batch *batch);
 
 #endif
