@@ -56,7 +56,8 @@ static size_t put_prefix(char *line, size_t capacity, int level)
         gmtime_r(&now.tv_sec, &broken);
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &broken);
         const char *name = cm_log_level_name(level);
-        length = snprintf(line, capacity, "%s.%03ldZ %s: ", stamp, now.tv_nsec / 1000000, name ? name : "log");
+        length =
+            snprintf(line, capacity, "%s.%03ldZ %s: ", stamp, now.tv_nsec / 1000000, name ? name : "log");
     }
     return length > 0 ? (size_t)length : 0;
 }
@@ -79,7 +80,8 @@ __attribute__((format(printf, 3, 0))) static void write_line(int level, uint32_t
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = '?';
     line[end++] = '\n';
-    /* One write a line, so that lines of several threads do not mix. Nothing can be done if stderr is gone. */
+    /* One write a line, so that lines of several threads do not mix. Nothing can be done if stderr is gone.
+     */
     ssize_t ignored = write(STDERR_FILENO, line, end);
     (void)ignored;
 }
@@ -102,9 +104,9 @@ void cm_log_limited(struct cm_log_limit *limit, int level, const char *format, .
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     uint64_t next_ms = atomic_load_explicit(&limit->next_ms, memory_order_relaxed);
-    if (now_ms < next_ms || !atomic_compare_exchange_strong_explicit(&limit->next_ms, &next_ms,
-                                                                     now_ms + LIMIT_INTERVAL_MS,
-                                                                     memory_order_relaxed, memory_order_relaxed)) {
+    if (now_ms < next_ms ||
+        !atomic_compare_exchange_strong_explicit(&limit->next_ms, &next_ms, now_ms + LIMIT_INTERVAL_MS,
+                                                 memory_order_relaxed, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&limit->dropped, 1, memory_order_relaxed);
         return;
     }

@@ -12,11 +12,12 @@ enum cm_log_level { CM_LOG_ERROR = 3, CM_LOG_WARNING = 4, CM_LOG_INFO = 6, CM_LO
 /* Before any other thread starts. Lines less grave than `threshold` are dropped. */
 void cm_log_init(enum cm_log_level threshold);
 
-/* Writes one line; control characters (a peer may have chosen part of the text) become '?'. Never key bytes. */
+/* Writes one line; control characters (a peer may have chosen part of the text) become '?'. Never key bytes.
+ */
 void cm_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* For what a peer can cause as often as it likes: one line every ten seconds from each `limit` (static, zeroed),
- * which says how many were left out since the last one. */
+/* For what a peer can cause as often as it likes: one line every ten seconds from each `limit` (static,
+ * zeroed), which says how many were left out since the last one. */
 struct cm_log_limit {
     _Atomic uint64_t next_ms;
     _Atomic uint32_t dropped;
