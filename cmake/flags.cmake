@@ -9,6 +9,11 @@ target_compile_options(cm_flags INTERFACE
 if(CIPHERMILL_WERROR)
     target_compile_options(cm_flags INTERFACE -Werror)
 endif()
+if(CIPHERMILL_FUZZ)
+    # Coverage for every target, so that libFuzzer sees into the libraries; only fuzz targets get its main().
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()
 if(CIPHERMILL_SANITIZE)
     add_compile_options(-fsanitize=${CIPHERMILL_SANITIZE} -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${CIPHERMILL_SANITIZE})
