@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`ciphermill bench`, `status` and `implementations`: the forms that scripts rely on."""
+from harness import Case, main
+
+
+class Bench(Case):
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+
+    def bench(self, *words):
+        return self.ok(self.d, "bench", "--duration", "1", "--json", *words).json
+
+    def test_the_contract(self):
+        result = self.bench("--mode", "ctr", "--bits", "128", "--size", "4096", "--batch", "16", "--inflight", "4",
+                            "--connections", "2")
+        for field, value in {"mode": "ctr", "key_bits": 128, "size": 4096, "batch": 16, "inflight": 4,
+                             "connections": 2, "errors": 0, "mismatches": 0}.items():
+            self.assertEqual(result[field], value, field)
+        for field in ("batches_per_s", "items_per_s", "bytes_per_s", "verified"):
+            self.assertGreater(result[field], 0, field)
+        latency = [result["latency_us"][name] for name in ("p50", "p90", "p99", "p999", "max")]
+        self.assertEqual(latency, sorted(latency))
+        self.assertGreater(latency[0], 0)
+        self.assertAlmostEqual(result["items_per_s"], 16 * result["batches_per_s"], delta=result["items_per_s"] / 50)
+
+    def test_every_mode_is_verified(self):
+        for mode in ("ecb", "cbc", "ctr", "gcm"):
+            for bits in ("128", "192", "256"):
+                result = self.bench("--mode", mode, "--bits", bits, "--size", "100", "--batch", "8")
+                self.assertEqual((result["errors"], result["mismatches"]), (0, 0), result)
+                self.assertGreater(result["verified"], 0, result)
+
+    def test_open_loop(self):
+        result = self.bench("--mode", "ctr", "--size", "256", "--batch", "4", "--rate", "200")
+        self.assertEqual((result["errors"], result["mismatches"]), (0, 0), result)
+        self.assertLess(result["batches_per_s"], 260)
+
+    def test_status_and_implementations(self):
+        self.assertIn("server", self.ok(self.d, "status", "--json").out.decode())
+        self.assertIn("uid:", self.ok(self.d, "status").out.decode())
+        self.assertIn("tcp:anonymous", self.ok(self.d.tcp, "status").out.decode())
+        rows = self.ok(self.d, "implementations", "--json").json
+        self.assertTrue(rows)
+        for row in rows:
+            for field in ("mode", "direction", "implementation", "available"):
+                self.assertIn(field, row)
+        self.assertTrue(any(row["implementation"] == "portable" and row["available"] for row in rows))
+
+    def test_help_everywhere(self):
+        for words in ([], ["encrypt"], ["decrypt"], ["key"], ["key", "create"], ["key", "import"], ["status"],
+                      ["implementations"], ["bench"]):
+            result = self.ok(self.d, *words, "--help")
+            self.assertIn("ciphermill", result.out.decode())
+        self.refused(self.d, "nonsense", says=["nonsense"])
+        self.refused(self.d, "encrypt", "--nonsense", says=["nonsense"])
+
+
+if __name__ == "__main__":
+    main()
