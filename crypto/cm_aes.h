@@ -53,7 +53,7 @@ struct cm_aes_item {
 /* Upper bound on the output of one item: what a destination needs. */
 size_t cm_aes_output_bound(enum cm_aes_direction direction, enum cm_aes_padding padding, size_t length);
 
-/* --- Implementations: the one dispatch table ------------------------------------------------------------ */
+/* --- Implementations: the one dispatch table --- */
 
 /* A row of the dispatch table: one implementation of one mode in one direction. Immutable, static. */
 struct cm_aes_row;
@@ -90,8 +90,7 @@ struct cm_aes_implementation {
 bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction,
                            struct cm_aes_implementation *ret_implementation);
 
-/* --- Keys ------------------------------------------------------------------------------------------------
- */
+/* --- Keys --- */
 
 /* A key expanded for one row, in memory that the caller owns: cm_aes_key_size(row) bytes, a multiple of and
  * aligned to CM_AES_KEY_ALIGN. Read-only once made, so any number of threads may use it. */
@@ -105,8 +104,7 @@ int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, con
 void cm_aes_key_done(struct cm_aes_key *key); /* wipes it */
 const struct cm_aes_row *cm_aes_key_row(const struct cm_aes_key *key);
 
-/* --- Batches ---------------------------------------------------------------------------------------------
- */
+/* --- Batches --- */
 
 /* Runs every item under one key, in the key's mode and direction. Each item gets its own status; a bad one
  * never touches its neighbours. No allocation, no lock, no system call. Returns how many items failed. */
@@ -122,8 +120,7 @@ int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const s
                  size_t offset, size_t length, uint8_t iv[16], struct cm_aes_item *ret_slice)
     __attribute__((warn_unused_result));
 
-/* --- Incremental: one long message in parts --------------------------------------------------------------
- */
+/* --- Incremental: one long message in parts --- */
 
 /* The state between parts of one message. Plain memory, no pointers to free; belongs to one caller at a time.
  * Holds chaining values, never the key. Wipe it with cm_aes_parts_done. */
@@ -144,8 +141,7 @@ int cm_aes_part(const struct cm_aes_key *key, enum cm_aes_padding padding, struc
                 struct cm_aes_item *item, bool last) __attribute__((warn_unused_result));
 void cm_aes_parts_done(struct cm_aes_parts *state);
 
-/* --- Small things that must be right in one place --------------------------------------------------------
- */
+/* --- Small things that must be right in one place --- */
 
 /* Zeroes memory in a way that the compiler keeps. */
 void cm_aes_wipe(void *memory, size_t length);

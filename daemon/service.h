@@ -68,8 +68,7 @@ void cm_service_peer_free(struct cm_peer_state *peer);
 /* Ends multi-part operations that nobody touched for operation_timeout_ms; call about once a second. */
 void cm_service_peer_tick(struct cm_peer_state *peer, uint64_t now_ms);
 
-/* --- Batches ----------------------------------------------------------------------------------------------
- */
+/* --- Batches --- */
 
 /* A job lives in memory that its owner keeps until cm_job_finish; everything it points to (batch columns,
  * body) must stay as long. */
@@ -99,8 +98,7 @@ void cm_job_run(struct cm_job *job, uint32_t task);
  */
 void cm_job_finish(struct cm_job *job, struct cm_service_worker *worker);
 
-/* --- Calls ------------------------------------------------------------------------------------------------
- */
+/* --- Calls --- */
 
 /* Answers a call, at once or later on the same worker's thread. The call, its strings and the body are copied
  * if need be; `key` bytes in the body are wiped by the service. The answer's pointers live during the

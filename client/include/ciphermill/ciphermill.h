@@ -107,13 +107,9 @@ typedef struct cm_error {
     int retry; /* CM_RETRY_ */
     char text[248];
 } cm_error;
-#define CM_ERROR_INIT                                                                                        \
-    {                                                                                                        \
-        0, 0,                                                                                                \
-        {                                                                                                    \
-            0                                                                                                \
-        }                                                                                                    \
-    }
+/* clang-format off */
+#define CM_ERROR_INIT {0, 0, {0}}
+/* clang-format on */
 
 /* One message of a batch. Zero what you don't use. `in` and `out` are the caller's; they may be the same
  * buffer, or must not overlap. An item that was encrypted holds all that decrypting it takes: IV and tag. */
@@ -145,13 +141,11 @@ typedef struct cm_options {
     uint32_t no_reconnect;       /* non-zero: a broken connection stays broken */
     const char *program;         /* a name for the daemon's log; NULL: none */
 } cm_options;
-#define CM_OPTIONS_INIT                                                                                      \
-    {                                                                                                        \
-        sizeof(cm_options), 0, 0, 0, 0, 0, NULL                                                              \
-    }
+/* clang-format off */
+#define CM_OPTIONS_INIT {sizeof(cm_options), 0, 0, 0, 0, 0, NULL}
+/* clang-format on */
 
-/* --- Connecting ------------------------------------------------------------------------------------------
- */
+/* --- Connecting --- */
 
 /* Connects and greets. `endpoint` is "unix:/path" or "tcp://host:port"; NULL takes CIPHERMILL_ENDPOINT or
  * CM_DEFAULT_ENDPOINT. `options` may be NULL. A connection that breaks later is made anew by the next call,
@@ -160,8 +154,7 @@ CM_API int cm_connect(cm_client **ret_client, const char *endpoint, const cm_opt
                       cm_error *error) CM_MUST_USE;
 CM_API void cm_close(cm_client *client); /* NULL is fine; close its keys and operations first */
 
-/* --- Keys ------------------------------------------------------------------------------------------------
- */
+/* --- Keys --- */
 
 /* A named key. */
 CM_API int cm_key_open(cm_key **ret_key, cm_client *client, const char *name, cm_error *error) CM_MUST_USE;
@@ -174,10 +167,9 @@ typedef struct cm_key_options {
     uint32_t tag_length; /* GCM: 0 is 16 */
     uint32_t unsafe_mixed_modes;
 } cm_key_options;
-#define CM_KEY_OPTIONS_INIT                                                                                  \
-    {                                                                                                        \
-        sizeof(cm_key_options), 0, 0, 0, 0                                                                   \
-    }
+/* clang-format off */
+#define CM_KEY_OPTIONS_INIT {sizeof(cm_key_options), 0, 0, 0, 0}
+/* clang-format on */
 #define CM_MODE_BIT(mode) (1U << (mode))
 
 /* A key that lives as long as this client's session: made by the daemon (bytes NULL), or the caller's own
@@ -186,9 +178,9 @@ CM_API int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bi
                             const cm_key_options *options, cm_error *error) CM_MUST_USE;
 CM_API void cm_key_close(cm_key *key); /* NULL is fine */
 
-/* What the daemon said of the key when it was opened: its size, its modes, whether the caller may give IVs, its
- * tag length. Set ret_options->size first; a field that the daemon does not tell is 0. Asks nobody, so it works
- * for peers that may use the key and not administer it. */
+/* What the daemon said of the key when it was opened: its size, its modes, whether the caller may give IVs,
+ * its tag length. Set ret_options->size first; a field that the daemon does not tell is 0. Asks nobody, so it
+ * works for peers that may use the key and not administer it. */
 CM_API int cm_key_get_options(const cm_key *key, uint32_t *ret_key_bits, cm_key_options *ret_options,
                               cm_error *error) CM_MUST_USE;
 
@@ -197,8 +189,7 @@ CM_API uint32_t cm_key_version(const cm_key *key);
 /* Decrypt with this version from now on; 0: the newest. */
 CM_API void cm_key_use_version(cm_key *key, uint32_t version);
 
-/* --- Batches, blocking -----------------------------------------------------------------------------------
- */
+/* --- Batches, blocking --- */
 
 /* 0: every item is well. > 0: so many items failed, see their status. < 0: the batch failed. Any number of
  * items of any size within the daemon's item limit: a batch over the frame limit is sent in several frames.
@@ -210,8 +201,7 @@ CM_API int cm_encrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *item
 CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count,
                             cm_error *error) CM_MUST_USE;
 
-/* --- Batches, asynchronous -------------------------------------------------------------------------------
- */
+/* --- Batches, asynchronous --- */
 
 enum { CM_ENCRYPT = 1, CM_DECRYPT = 2 };
 
@@ -239,8 +229,7 @@ CM_API int cm_fd(cm_client *client) CM_MUST_USE;
 CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, int timeout_ms,
                    cm_error *error) CM_MUST_USE;
 
-/* --- One long message in parts ----------------------------------------------------------------------------
- */
+/* --- One long message in parts --- */
 
 /* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right).
  * Parts but the last are multiples of 16 bytes. `first` of cm_operation_open gives IV and additional data; in
@@ -256,8 +245,7 @@ CM_API int cm_operation_parts(cm_operation *operation, cm_item *items, size_t co
                               cm_error *error) CM_MUST_USE;
 CM_API void cm_operation_close(cm_operation *operation); /* cancels it if it has not ended; NULL is fine */
 
-/* --- What the daemon is and may do -------------------------------------------------------------------------
- */
+/* --- What the daemon is and may do --- */
 
 typedef struct cm_limits_info {
     size_t size;
