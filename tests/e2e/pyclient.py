@@ -141,7 +141,7 @@ F_HELLO, F_WELCOME, F_BATCH, F_BATCH_REPLY, F_CALL, F_ANSWER, F_GOODBYE, F_REFUS
 ECB, CBC, CTR, GCM = 1, 2, 3, 4
 ENCRYPT, DECRYPT = 1, 2
 SINGLE, FIRST, MIDDLE, LAST = 0, 1, 2, 3
-OK, TOO_LARGE, GOING_AWAY = 0, 3, 17
+OK, BAD_REQUEST, TOO_LARGE, VERSION_MISMATCH, OVERLOADED, GOING_AWAY, SESSION_FULL = 0, 1, 3, 4, 16, 17, 23
 
 
 def round_up(value, step):
@@ -238,9 +238,12 @@ class Client:
         return kind, header, body
 
     def receive_answer(self):
-        """The next frame that answers something; a goodbye on the way is kept in self.goodbye."""
+        """The next frame that answers something; a goodbye on the way is kept in self.goodbye, a refusal raised."""
         while True:
             kind, header, body = self.receive()
+            if kind == F_REFUSAL:
+                refusal = decode(REFUSAL, header)
+                raise Refused(refusal["status"], refusal["text"], refusal)
             if kind != F_GOODBYE:
                 return kind, header, body
             self.goodbye = decode(GOODBYE, header)["last_request_id"]

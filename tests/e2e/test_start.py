@@ -158,7 +158,7 @@ class Start(Case):
 
     def test_check_config(self):
         good = (f'listen "unix:{self.folder}/s" {{ mode = "0600" }}\nmetrics = "127.0.0.1:7701"\n'
-                f'store {{ path = "{self.folder}/keys.db" }}\nlimits {{ frame = "8MiB" }}\n')
+                f'state = "{self.folder}"\nlimits {{ frame = "32MiB" }}\n')
         result = self.check(good)
         self.assertEqual(result.code, 0, result)
         self.assertFalse(os.path.exists(self.path("s")), "checking must not listen")
@@ -175,11 +175,11 @@ class Start(Case):
                 self.assertRegex(result.err.decode(), rf"c\.conf:{line}\b", result)
 
     def test_print_config_shows_what_is_in_force(self):
-        path = self.write("c.conf", b'limits { frame = "4MiB" }\n')
+        path = self.write("c.conf", b'limits { frame = "32MiB" }\n')
         result = run([DAEMON, "--config", path, "--state", self.folder, "--print-config"])
         self.assertEqual(result.code, 0, result)
         text = result.out.decode()
-        self.assertRegex(text, r"frame\s*=\s*\"?(4MiB|4194304)")
+        self.assertRegex(text, r"frame\s*=\s*\"?(32MiB|33554432)")
         self.assertIn("listen", text)
         # What it prints is a configuration that it takes.
         again = self.check(text)

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The independent client: right bytes in every mode, alone from PROTOCOL.md; hostile headers cost the daemon nothing."""
+import os
+import sys
+
+from harness import SANITIZE, Case, gcm_seal, main, openssl, pattern, process_status, run
+from pyclient import (BAD_REQUEST, CBC, CTR, DECRYPT, ECB, ENCRYPT, FIRST, GCM, LAST, MIDDLE, VERSION_MISMATCH, Client,
+                      Refused, encode, HELLO, F_HELLO, frame, decode, REFUSAL)
+
+WORDS = {ECB: "ecb", CBC: "cbc", CTR: "ctr"}
+MESSAGES = [pattern(size, size + 1) for size in (0, 1, 5, 15, 16, 17, 64, 1000, 4096, 100001)]
+
+
+class PythonClient(Case):
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+        self.key = self.import_key(self.d, "k", pattern(24))
+        self.clients = []
+
+    def tearDown(self):
+        for client in self.clients:
+            client.close()
+        super().tearDown()
+
+    def client(self, endpoint=None, **options):
+        self.clients.append(Client(endpoint or self.d.unix, **options))
+        return self.clients[-1]
+
+    def test_batches_as_openssl(self):
+        for endpoint in (self.d.unix, self.d.tcp):
+            client = self.client(endpoint)
+            handle = client.open_key("k")
+            for mode, word in WORDS.items():
+                ivs = None if mode == ECB else [pattern(16, n + 99) for n in range(len(MESSAGES))]
+                padding = mode != CTR
+                wanted = [openssl(word, self.key, plain, ivs[n] if ivs else None) for n, plain in enumerate(MESSAGES)]
+                reply = client.batch(handle, mode, ENCRYPT, MESSAGES, padding=padding, ivs=ivs)
+                self.assertEqual(reply.outputs, wanted)
+                self.assertEqual(set(reply.statuses), {0})
+                back = client.batch(handle, mode, DECRYPT, wanted, padding=padding, ivs=ivs)
+                self.assertEqual(back.outputs, MESSAGES)
+
+    def test_gcm_as_libcrypto(self):
+        key = self.import_key(self.d, "g", pattern(32, 3), "gcm", caller_iv=False)
+        client = self.client()
+        handle = client.open_key("g")
+        aads = [pattern(n * 7, n + 5) for n in range(len(MESSAGES))]
+        reply = client.batch(handle, GCM, ENCRYPT, MESSAGES, aads=aads)
+        for n, plain in enumerate(MESSAGES):
+            self.assertEqual((reply.outputs[n], reply.tags[n]), gcm_seal(key, reply.ivs[n], plain, aads[n]))
+        self.assertEqual(len(set(reply.ivs)), len(MESSAGES))
+        tags = list(reply.tags)
+        tags[3] = bytes(16)
+        back = client.batch(handle, GCM, DECRYPT, reply.outputs, ivs=reply.ivs, aads=aads, tags=tags)
+        self.assertEqual(back.statuses, [5 if n == 3 else 0 for n in range(len(MESSAGES))])
+        self.assertEqual([out for n, out in enumerate(back.outputs) if n != 3],
+                         [plain for n, plain in enumerate(MESSAGES) if n != 3])
+
+    def test_slots_of_other_alignment_and_gap(self):
+        client = self.client()
+        handle = client.open_key("k")
+        ivs = [pattern(16, n) for n in range(len(MESSAGES))]
+        for align, gap in ((16, 0), (64, 0), (4096, 0), (0, 192), (64, 65536)):
+            reply = client.batch(handle, CTR, ENCRYPT, MESSAGES, ivs=ivs, slot_align=align, slot_gap=gap)
+            self.assertEqual(reply.outputs, [openssl("ctr", self.key, m, iv) for m, iv in zip(MESSAGES, ivs)])
+
+    def test_parts_of_several_operations(self):
+        client = self.client()
+        handle = client.open_key("k")
+        plains = [pattern(3 * 4096 + 5, 11), pattern(3 * 4096 + 16, 12)]
+        for mode, padding in ((CBC, True), (CTR, False), (ECB, True)):
+            outputs, first_ivs = [b"", b""], None
+            for step, part in enumerate((FIRST, MIDDLE, MIDDLE, LAST)):
+                pieces = [plain[step * 4096:(step + 1) * 4096 if part != LAST else None] for plain in plains]
+                reply = client.batch(handle, mode, ENCRYPT, pieces, padding=padding, parts=[part] * 2,
+                                     operations=[5, 9])
+                first_ivs = first_ivs or reply.ivs
+                outputs = [out + more for out, more in zip(outputs, reply.outputs)]
+            for n, plain in enumerate(plains):
+                iv = None if mode == ECB else first_ivs[n]
+                self.assertEqual(outputs[n], openssl(WORDS[mode], self.key, plain, iv))
+
+    def test_pipelined_replies_come_in_order(self):
+        client = self.client()
+        handle = client.open_key("k")
+        # A long one first: the short ones behind it must not overtake it.
+        plains = [pattern(size, 3) for size in (2000000, 1, 16, 300000, 5)]
+        sent = [client.send_batch(handle, CTR, ENCRYPT, [plain], ivs=[bytes(16)]) for plain in plains]
+        replies = [client.receive_reply() for _ in sent]
+        self.assertEqual([reply.request_id for reply in replies], sent)
+        for reply, plain in zip(replies, plains):
+            self.assertEqual(reply.outputs, [openssl("ctr", self.key, plain, bytes(16))])
+
+    def test_sessions(self):
+        first = self.client()
+        raw = pattern(16, 21)
+        handle = first.ephemeral_key(128, [CTR], raw, caller_iv=True)
+        second = self.client(token=first.welcome["session_token"])
+        first.close()
+        reply = second.batch(handle, CTR, ENCRYPT, [b"shared"], ivs=[bytes(16)])
+        self.assertEqual(reply.outputs, [openssl("ctr", raw, b"shared", bytes(16))])
+        for endpoint, token in ((self.d.unix, os.urandom(16)), (self.d.tcp, second.welcome["session_token"])):
+            with self.assertRaises(Refused) as caught:
+                Client(endpoint, token=token)
+            self.assertEqual(caught.exception.status, 20)
+
+    def test_repeated_change_is_done_once(self):
+        client = self.client()
+        operation = os.urandom(16)
+        fields = {"name": "once", "key_bits": 256, "attributes": {"modes": 1 << GCM}}
+        first = client.call("create_key", fields, operation_id=operation)
+        again = self.client().call("create_key", fields, operation_id=operation)
+        self.assertEqual(first["key"]["id"], again["key"]["id"])
+        with self.assertRaises(Refused):
+            client.call("create_key", fields, operation_id=os.urandom(16))
+
+    def test_versions(self):
+        """A client of the future, or of the past, is told which side to upgrade."""
+        for versions, word in (((2, 3), "daemon"), ((0, 0), "client")):
+            with self.assertRaises(Refused) as caught:
+                Client(self.d.unix, hello={"version_min": versions[0], "version_max": versions[1]})
+            self.assertEqual(caught.exception.status, VERSION_MISMATCH)
+            self.assertIn(word, caught.exception.text.lower())
+            self.assertIn("upgrade", caught.exception.text.lower())
+        Client(self.d.unix, hello={"version_min": 1, "version_max": 7}).close()
+        import socket
+        with socket.socket(socket.AF_UNIX) as raw:
+            raw.connect(self.d.socket)
+            raw.sendall(frame(F_HELLO, encode(HELLO, {"version_min": 2, "version_max": 2}), version=2))
+            data = raw.recv(4096)
+        self.assertEqual(data[5], 8)
+        header = data[16:16 + int.from_bytes(data[8:12], "little")]
+        self.assertEqual(decode(REFUSAL, header)["status"], VERSION_MISMATCH)
+
+    def test_fields_of_a_newer_client_are_passed_over(self):
+        client = self.client()
+        handle = client.open_key("k")
+        future = b"\xfa\x07\x05hello" + b"\xf0\x07\x2a"  # fields 127 and 126
+        client.send_batch(handle, CTR, ENCRYPT, [b"hello"], ivs=[bytes(16)], extra=future)
+        reply = client.receive_reply()
+        self.assertEqual((reply.status, reply.outputs), (0, [openssl("ctr", self.key, b"hello", bytes(16))]))
+
+    def test_hostile_headers_cost_no_memory(self):
+        """64 KiB of unknown fields: small ones end in a status, a large one is passed over; memory stays."""
+        small = b"\xf0\x07\x01" * 21800                                # more fields than a header may have
+        large = b"\xfa\x07" + b"\xe0\xfd\x03" + b"x" * 65248             # one field
+        repeated = b"\x48\x01" * 32000                                  # `lengths`, one element a field
+        clients = [self.client() for _ in range(8)]
+        handles = [client.open_key("k") for client in clients]
+
+        def attack(client, handle):
+            for extra, wanted in ((small, BAD_REQUEST), (large, 0), (repeated, BAD_REQUEST)):
+                client.send_batch(handle, CTR, ENCRYPT, [b"hello"], ivs=[bytes(16)], extra=extra)
+                reply = client.receive_reply()
+                self.assertEqual(reply.status, wanted)
+
+        for client, handle in zip(clients, handles):  # once, so that what is allocated once is there
+            attack(client, handle)
+        before = process_status(self.d.pid, "VmRSS")
+        for _ in range(30):
+            for client, handle in zip(clients, handles):
+                attack(client, handle)
+        after = process_status(self.d.pid, "VmRSS")
+        if not SANITIZE:
+            self.assertLess(after - before, 1024, "KiB more than before: an arena's worth")
+
+    def test_as_a_command(self):
+        key = self.import_key(self.d, "g", pattern(16, 8), "gcm", caller_iv=False)
+        here = os.path.dirname(os.path.abspath(__file__))
+        result = run([sys.executable, os.path.join(here, "pyclient.py"), self.d.unix, "g", "hello", ""])
+        self.assertEqual(result.code, 0, result)
+        for line, plain in zip(result.out.decode().split(), (b"hello", b"")):
+            data = bytes.fromhex(line)
+            self.assertEqual((data[12:-16], data[-16:]), gcm_seal(key, data[:12], plain))
+
+
+if __name__ == "__main__":
+    main()
