@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside crypto/: what an implementation, a mode and the dispatch table owe each other. */
+#ifndef CM_IMPL_H
+#define CM_IMPL_H
+
+#include <stdalign.h>
+
+#include "cm_aes.h"
+
+/* How a batch runs. The mode's `prepare` checks every item; the row's `run` computes; the mode's `finish`
+ * looks at padding and tags. Modes know no kernel; kernels know no bad request. */
+
+struct cm_aes_key {
+    const struct cm_aes_row *row;
+    unsigned rounds;                                /* 10, 12, 14: FIPS 197, section 5 */
+    alignas(CM_AES_KEY_ALIGN) unsigned char form[]; /* the row's own: round keys, powers of H */
+};
+
+/* --- What an implementation provides ------------------------------------------------------------------- */
+
+/* The expanded form for this row; `key_length` is 16, 24 or 32. `form` is aligned to CM_AES_KEY_ALIGN. */
+typedef void cm_expand_fn(void *form, const uint8_t *key, size_t key_length);
+
+/* Computes every item whose ret_status is CM_AES_OK and leaves the others alone. It gets the whole array, so
+ * that a kernel may work across messages.
+ * - ret_length holds the bytes to write. It is `length`, except in padded ECB and CBC encryption: there
+ *   `length` / 16 blocks come from the source, and one more, which `prepare` has laid out complete with its
+ *   padding, stands in its place at the end of the destination.
+ * - GCM: hands the full tag of each message to cm_gcm_tag. A message may be decrypted before its tag is
+ * known.
+ * - Leaves no secrets in registers. What it leaves on the stack, the caller of `run` wipes: stack_bytes. */
+typedef void cm_run_fn(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count);
+
+/* GCM only: one part of a message. In the `first`, makes chain (the counter block after J0), first_pad and
+ * hash from iv and aad; then the text; in the `last`, the full tag (the totals in `state` count everything).
+ */
+typedef void cm_part_fn(const struct cm_aes_key *key, struct cm_aes_parts *state,
+                        const struct cm_aes_item *item, bool first, bool last, uint8_t ret_tag[16]);
+
+struct cm_aes_row {
+    const char *name; /* the implementation's; NULL: it has no kernel for this mode and direction */
+    enum cm_aes_mode mode;
+    enum cm_aes_direction direction;
+    size_t form_size;
+    size_t
+        stack_bytes; /* upper bound on the stack that `run` and `part` may soil, at most CM_MAX_STACK_BYTES */
+    cm_expand_fn *expand;
+    cm_run_fn *run;
+    cm_part_fn *part; /* NULL but in GCM */
+};
+enum { CM_MAX_STACK_BYTES = 4096 };
+
+struct cm_implementation {
+    uint32_t needs;    /* features of cpu.h */
+    const char *lacks; /* the reason shown where the processor has not all of them */
+    struct cm_aes_row rows[CM_AES_MODE_COUNT][CM_AES_DIRECTION_COUNT];
+};
+extern const struct cm_implementation cm_portable, cm_aesni;
+
+/* --- What a mode provides ------------------------------------------------------------------------------ */
+
+struct cm_mode {
+    bool pads;                         /* takes PKCS#7 */
+    bool cuts[CM_AES_DIRECTION_COUNT]; /* can be sliced */
+    /* Sets every item's ret_status, and its ret_length as cm_run_fn wants it (0 if bad). Returns how many are
+     * bad. */
+    size_t (*prepare)(enum cm_aes_direction direction, enum cm_aes_padding padding, struct cm_aes_item *items,
+                      size_t count);
+    /* Judges what `run` made. Returns how many items turned bad. NULL: nothing to judge. */
+    size_t (*finish)(enum cm_aes_direction direction, enum cm_aes_padding padding, struct cm_aes_item *items,
+                     size_t count);
+    /* As cm_aes_slice, once the range is known to be sound: the IV of the range at `offset`, and how long it
+     * is. NULL where cuts is false. */
+    size_t (*slice_iv)(const struct cm_aes_item *whole, size_t offset, uint8_t ret_iv[16]);
+    /* As cm_aes_part, once what holds for every mode has been checked. */
+    int (*part)(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
+                struct cm_aes_item *item, bool last);
+};
+extern const struct cm_mode cm_ecb, cm_cbc, cm_ctr, cm_gcm;
+
+/* --- Shared by modes and kernels ----------------------------------------------------------------------- */
+
+/* FIPS 197, section 5.2, in time that depends on the key's length alone: writes 4 * (rounds + 1) words, each
+ * with its first byte lowest. `sub_word` is SubWord. Returns the number of rounds. */
+enum { CM_ROUND_KEY_WORDS = 60 };
+unsigned cm_key_expand(uint32_t *ret_words, const uint8_t *key, size_t key_length,
+                       uint32_t (*sub_word)(uint32_t word));
+
+/* Wipes what calls that have returned left on the stack below the caller's frame. */
+void cm_wipe_stack(size_t bytes);
+
+/* Sets a bad item's results and returns 1, for counting. */
+size_t cm_item_fail(struct cm_aes_item *item, enum cm_aes_status status);
+
+/* GCM: takes the full tag of one message. Encrypting, writes it; decrypting, compares and sets ret_status. */
+void cm_gcm_tag(enum cm_aes_direction direction, struct cm_aes_item *item, const uint8_t tag[16]);
+
+/* PKCS#7, RFC 5652, section 6.3. */
+enum cm_aes_status cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding,
+                                    struct cm_aes_item *item);
+size_t cm_pkcs7_finish(enum cm_aes_direction direction, enum cm_aes_padding padding,
+                       struct cm_aes_item *items, size_t count);
+
+/* Known answers for one row, then, where `reference` is another row of the same mode and direction, equality
+ * with it on longer messages. Returns NULL, or what failed. */
+const char *cm_selftest(const struct cm_aes_row *row, const struct cm_aes_row *reference);
+
+#endif
