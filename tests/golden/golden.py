@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden frames, from an encoder of their own: no protobuf library, and nothing of proto/.
 
+NAME.frame is a frame as version 1 defines it; newer/NAME.frame says the same with one more field in every message,
+inner ones included, as a later version of the other side might.
+
 usage: golden.py          compares every frame with its file beside this script
        golden.py --write  writes the files anew. Only a new major version of the protocol may change one that exists;
                           otherwise frames are added.
@@ -31,8 +34,8 @@ class Message(bytes):
     """An encoded message: unlike bytes it is written even when it is empty, because its being there says something."""
 
 
-def message(**fields):
-    """fieldNUMBER=value, in rising order. int: a varint; bytes and str: as they are; list of int: packed; list of
+def encode(fields):
+    """fNUMBER: value, in rising order. int: a varint; bytes and str: as they are; list of int: packed; list of
     Message: one field each. What is zero or empty is left out."""
     out = b""
     for name, value in fields.items():
@@ -49,7 +52,7 @@ def message(**fields):
                 out += delimited(number, b"".join(varint(one) for one in value))
         elif value:
             out += varint(number << 3) + varint(int(value))
-    return Message(out)
+    return out
 
 
 def frame(kind, header, body=b"", version=1):
@@ -71,93 +74,100 @@ TOKEN = run(0xa0, 16)
 KEY_ID = run(0x40, 16)
 OPERATION_ID = run(0x70, 16)
 
-LIMITS = message(f1=65536, f2=16777216, f3=1024, f4=8388608, f5=33554432, f6=64, f7=1024)
-BLOCK_MODES = message(f1=1 << 1 | 1 << 2 | 1 << 3, f2=True, f3=True, f4=True)
-GCM_ONLY = message(f1=1 << 4, f2=True, f5=12)
-ORDERS = message(f1="orders", f2=KEY_ID, f3=256, f4=GCM_ONLY,
-                 f5=[message(f1=1, f2=2, f3=1700000000), message(f1=2, f2=1, f3=1800000000)])
-PLAIN = message(f1="plain", f2=run(0x50, 16), f3=128, f4=BLOCK_MODES, f5=[message(f1=1, f2=1, f3=1750000000)])
-
 # AES-128 in CBC with PKCS#7, key 000102…0f, by the openssl command:
 #   printf hello | openssl enc -aes-128-cbc -K 000102030405060708090a0b0c0d0e0f -iv 101112131415161718191a1b1c1d1e1f
 #   printf 'sixteen byte msg' | openssl enc … -iv 202122232425262728292a2b2c2d2e2f
 HELLO_CBC = bytes.fromhex("32f6d6ea1ec8872debccea8596d9c3c3")
 SIXTEEN_CBC = bytes.fromhex("dfe205f759f1622504af4c973e0ba38d822b781304a0d3533d88914ac985fa38")
 
-FRAMES = {
-    "hello": frame(HELLO, message(f1=1, f2=1, f5="golden")),
-    "hello_join": frame(HELLO, message(f1=1, f2=3, f3=1 << 40 | 5, f4=TOKEN, f5="golden")),
-    "welcome": frame(WELCOME, message(f1=1, f2=9, f3=TOKEN, f4=LIMITS, f5="ciphermilld 0.1.0", f6="uid:1000", f7=True)),
-    "refusal": frame(REFUSAL, message(f1=4, f2="upgrade the client", f3=2, f4=3)),
-    "goodbye": frame(GOODBYE, message(f1=300, f2="draining")),
 
-    # PROTOCOL.md's worked example: two items, IVs of the caller's, padding.
-    "batch_cbc": frame(BATCH, message(f1=2, f2=1, f4=2, f5=1, f6=True, f9=[5, 16], f10=[16], f11=run(0x10, 32)),
-                       slots((b"hello", 16), (b"sixteen byte msg", 32))),
-    "batch_reply_cbc": frame(BATCH_REPLY, message(f1=2, f4=1, f5=[16, 32]), HELLO_CBC + SIXTEEN_CBC),
+def frames(more):
+    """Every golden frame by its name, with the bytes `more` at the end of every message."""
+    def message(**fields):
+        return Message(encode(fields) + more)
 
-    # GCM, opening: IVs of two lengths, additional data, tags of 12 bytes, an old version, wide slots with a gap.
-    "batch_gcm": frame(BATCH, message(f1=3, f2=7, f3=1, f4=4, f5=2, f7=64, f8=32, f9=[20, 0, 65], f10=[12, 16, 12],
-                                      f11=run(1, 40), f12=[3, 0, 5], f13=run(0x80, 36)),
-                       slots((run(0, 20), 96), (b"", 32), (run(0, 65), 160)) + b"abc" + b"defgh"),
-    # Parts of two operations beside a single item; the daemon makes the IVs.
-    "batch_parts": frame(BATCH, message(f1=4, f2=7, f4=3, f5=1, f9=[16, 32, 7, 1], f14=[1, 2, 3, 0],
-                                        f15=[70000, 5, 6, 0]),
-                         slots((run(0, 16), 16), (run(0, 32), 32), (run(0, 7), 16), (b"x", 16))),
-    "batch_empty": frame(BATCH, message(f1=5, f2=7, f4=1, f5=1)),
-    # GCM, sealing: what the daemon made comes back; the second of three items failed.
-    "batch_reply_gcm": frame(BATCH_REPLY, message(f1=6, f4=2, f5=[1, 0, 300], f6=[0, 7, 0], f7=12,
-                                                  f8=run(0, 12) + bytes(12) + run(12, 12), f9=16,
-                                                  f10=run(0x20, 16) + bytes(16) + run(0x30, 16)),
-                             slots((b"y", 16), (b"", 16), (run(9, 300), 304))),
-    "batch_reply_failed": frame(BATCH_REPLY, message(f1=7, f2=10, f3="no such handle")),
+    limits = message(f1=65536, f2=16777216, f3=1024, f4=8388608, f5=33554432, f6=64, f7=1024)
+    block_modes = message(f1=1 << 1 | 1 << 2 | 1 << 3, f2=True, f3=True, f4=True)
+    gcm_only = message(f1=1 << 4, f2=True, f5=12)
+    orders = message(f1="orders", f2=KEY_ID, f3=256, f4=gcm_only,
+                     f5=[message(f1=1, f2=2, f3=1700000000), message(f1=2, f2=1, f3=1800000000)])
+    plain = message(f1="plain", f2=run(0x50, 16), f3=128, f4=block_modes, f5=[message(f1=1, f2=1, f3=1750000000)])
 
-    "call_open_key": frame(CALL, message(f1=10, f16=message(f1="orders"))),
-    "call_ephemeral_key": frame(CALL, message(f1=11, f17=message(f1=128, f2=BLOCK_MODES)), run(0, 16)),
-    "call_close_key": frame(CALL, message(f1=12, f18=message(f1=7))),
-    "call_cancel_operation": frame(CALL, message(f1=13, f19=message(f1=70000))),
-    "call_get_status": frame(CALL, message(f1=14, f20=message())),
-    "call_get_implementations": frame(CALL, message(f1=15, f21=message())),
-    "call_create_key": frame(CALL, message(f1=16, f2=OPERATION_ID,
-                                           f32=message(f1="plain", f2=256, f3=BLOCK_MODES, f4=True, f5=True)), run(0, 32)),
-    "call_list_keys": frame(CALL, message(f1=17, f33=message(f1="orders", f2=100))),
-    "call_describe_key": frame(CALL, message(f1=18, f34=message(f1="orders"))),
-    "call_destroy_key": frame(CALL, message(f1=19, f2=OPERATION_ID, f35=message(f1="orders"))),
+    return {
+        "hello": frame(HELLO, message(f1=1, f2=1, f5="golden")),
+        "hello_join": frame(HELLO, message(f1=1, f2=3, f3=1 << 40 | 5, f4=TOKEN, f5="golden")),
+        "welcome": frame(WELCOME, message(f1=1, f2=9, f3=TOKEN, f4=limits, f5="ciphermilld 0.1.0", f6="uid:1000", f7=True)),
+        "refusal": frame(REFUSAL, message(f1=4, f2="upgrade the client", f3=2, f4=3)),
+        "goodbye": frame(GOODBYE, message(f1=300, f2="draining")),
 
-    "answer_done": frame(ANSWER, message(f1=12)),
-    "answer_failed": frame(ANSWER, message(f1=16, f2=15, f3="a key of that name exists")),
-    "answer_key_handle": frame(ANSWER, message(f1=10, f16=message(f1=7, f2=ORDERS))),
-    "answer_key": frame(ANSWER, message(f1=18, f17=ORDERS)),
-    "answer_key_list": frame(ANSWER, message(f1=17, f18=message(f1=[ORDERS, PLAIN], f2=True))),
-    "answer_implementations": frame(ANSWER, message(f1=15, f19=message(f1=[
-        message(f1=1, f2=2, f3="first", f4=True, f5=True, f6=True),
-        message(f1=4, f2=1, f3="second", f4=True, f7="processor lacks it")]))),
-    "answer_server_status": frame(ANSWER, message(f1=14, f20=message(
-        f1="ciphermilld 0.1.0", f2="uid:1000", f3=True, f4=123456789, f5=2, f6=17, f7=1 << 33, f8=1 << 34, f9=3, f10=True))),
-}
+        # PROTOCOL.md's worked example: two items, IVs of the caller's, padding.
+        "batch_cbc": frame(BATCH, message(f1=2, f2=1, f4=2, f5=1, f6=True, f9=[5, 16], f10=[16], f11=run(0x10, 32)),
+                           slots((b"hello", 16), (b"sixteen byte msg", 32))),
+        "batch_reply_cbc": frame(BATCH_REPLY, message(f1=2, f4=1, f5=[16, 32]), HELLO_CBC + SIXTEEN_CBC),
+
+        # GCM, opening: IVs of two lengths, additional data, tags of 12 bytes, an old version, wide slots with a gap.
+        "batch_gcm": frame(BATCH, message(f1=3, f2=7, f3=1, f4=4, f5=2, f7=64, f8=32, f9=[20, 0, 65], f10=[12, 16, 12],
+                                          f11=run(1, 40), f12=[3, 0, 5], f13=run(0x80, 36)),
+                           slots((run(0, 20), 96), (b"", 32), (run(0, 65), 160)) + b"abc" + b"defgh"),
+        # Parts of two operations beside a single item; the daemon makes the IVs.
+        "batch_parts": frame(BATCH, message(f1=4, f2=7, f4=3, f5=1, f9=[16, 32, 7, 1], f14=[1, 2, 3, 0],
+                                            f15=[70000, 5, 6, 0]),
+                             slots((run(0, 16), 16), (run(0, 32), 32), (run(0, 7), 16), (b"x", 16))),
+        "batch_empty": frame(BATCH, message(f1=5, f2=7, f4=1, f5=1)),
+        # GCM, sealing: what the daemon made comes back; the second of three items failed.
+        "batch_reply_gcm": frame(BATCH_REPLY, message(f1=6, f4=2, f5=[1, 0, 300], f6=[0, 7, 0], f7=12,
+                                                      f8=run(0, 12) + bytes(12) + run(12, 12), f9=16,
+                                                      f10=run(0x20, 16) + bytes(16) + run(0x30, 16)),
+                                 slots((b"y", 16), (b"", 16), (run(9, 300), 304))),
+        "batch_reply_failed": frame(BATCH_REPLY, message(f1=7, f2=10, f3="no such handle")),
+
+        "call_open_key": frame(CALL, message(f1=10, f16=message(f1="orders"))),
+        "call_ephemeral_key": frame(CALL, message(f1=11, f17=message(f1=128, f2=block_modes)), run(0, 16)),
+        "call_close_key": frame(CALL, message(f1=12, f18=message(f1=7))),
+        "call_cancel_operation": frame(CALL, message(f1=13, f19=message(f1=70000))),
+        "call_get_status": frame(CALL, message(f1=14, f20=message())),
+        "call_get_implementations": frame(CALL, message(f1=15, f21=message())),
+        "call_create_key": frame(CALL, message(f1=16, f2=OPERATION_ID,
+                                               f32=message(f1="plain", f2=256, f3=block_modes, f4=True, f5=True)), run(0, 32)),
+        "call_list_keys": frame(CALL, message(f1=17, f33=message(f1="orders", f2=100))),
+        "call_describe_key": frame(CALL, message(f1=18, f34=message(f1="orders"))),
+        "call_destroy_key": frame(CALL, message(f1=19, f2=OPERATION_ID, f35=message(f1="orders"))),
+
+        "answer_done": frame(ANSWER, message(f1=12)),
+        "answer_failed": frame(ANSWER, message(f1=16, f2=15, f3="a key of that name exists")),
+        "answer_key_handle": frame(ANSWER, message(f1=10, f16=message(f1=7, f2=orders))),
+        "answer_key": frame(ANSWER, message(f1=18, f17=orders)),
+        "answer_key_list": frame(ANSWER, message(f1=17, f18=message(f1=[orders, plain], f2=True))),
+        "answer_implementations": frame(ANSWER, message(f1=15, f19=message(f1=[
+            message(f1=1, f2=2, f3="first", f4=True, f5=True, f6=True),
+            message(f1=4, f2=1, f3="second", f4=True, f7="processor lacks it")]))),
+        "answer_server_status": frame(ANSWER, message(f1=14, f20=message(
+            f1="ciphermilld 0.1.0", f2="uid:1000", f3=True, f4=123456789, f5=2, f6=17, f7=1 << 33, f8=1 << 34, f9=3, f10=True))),
+    }
 
 
 def main(arguments):
     folder = os.path.dirname(os.path.abspath(__file__))
-    differing = 0
     if arguments not in ([], ["--write"]):
         sys.exit(__doc__)
-    for name, expected in FRAMES.items():
-        path = os.path.join(folder, name + ".frame")
-        if arguments:
-            with open(path, "wb") as file:
-                file.write(expected)
-            continue
-        with open(path, "rb") as file:
-            if file.read() != expected:
-                print(f"{path}: differs from what this script makes")
-                differing += 1
-    files = {entry for entry in os.listdir(folder) if entry.endswith(".frame")}
-    for entry in sorted(files - {name + ".frame" for name in FRAMES}):
-        print(f"{entry}: this script knows no such frame")
-        differing += 1
-    print(f"{len(FRAMES)} frames, {differing} differ")
-    return 1 if differing else 0
+    # Field 1000, a number: no message has it.
+    wanted = {f"{name}.frame": content for name, content in frames(b"").items()}
+    wanted |= {f"newer/{name}.frame": content for name, content in frames(varint(1000 << 3) + varint(150)).items()}
+    if arguments:
+        os.makedirs(os.path.join(folder, "newer"), exist_ok=True)
+        for name, content in wanted.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+    there = {os.path.relpath(os.path.join(path, name), folder)
+             for path, _, names in os.walk(folder) for name in names if name.endswith(".frame")}
+    complaints = [f"{name}: this script knows no such frame" for name in there - wanted.keys()]
+    complaints += [f"{name}: is missing" for name in wanted.keys() - there]
+    for name in there & wanted.keys():
+        with open(os.path.join(folder, name), "rb") as file:
+            if file.read() != wanted[name]:
+                complaints.append(f"{name}: differs from what this script makes")
+    print("\n".join(sorted(complaints) + [f"{len(wanted)} frames, {len(complaints)} complaints"]))
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
