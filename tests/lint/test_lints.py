@@ -11,6 +11,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import boundaries  # noqa: E402
+import symbols  # noqa: E402
 
 CLEAN = {
     "crypto/cm_aes.h": "#include <stddef.h>\n",
@@ -95,6 +96,20 @@ class Lints(unittest.TestCase):
             return subprocess.run([os.path.join(HERE, "format"), root], capture_output=True, text=True, check=False)
         finally:
             shutil.rmtree(root)
+
+    def symbols_of(self, text):
+        root = tree({"a/a.c": text})
+        try:
+            subprocess.run("cc -O2 -c a/a.c -o a.o && ar rc a.a a.o", shell=True, cwd=root, check=True)
+            return symbols.wrong(os.path.join(root, "a.a"))
+        finally:
+            shutil.rmtree(root)
+
+    def test_symbols(self):
+        self.assertEqual(self.symbols_of("#include <string.h>\nint f(void *p, int n) { return memcmp(p, p + n, n); }"), [])
+        self.assertEqual(self.symbols_of("#include <stdlib.h>\nvoid *f(int n) { return malloc(n); }"), ["malloc"])
+        self.assertEqual(self.symbols_of("#include <stdio.h>\nvoid f(void) { puts(\"\"); }"), ["puts"])
+        self.assertIsNone(self.symbols_of("typedef int nothing;"))
 
     def test_format_gate(self):
         self.assertEqual(self.run_format({"a/a.c": "int x;\n"}).returncode, 0)
