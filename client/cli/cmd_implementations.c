@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ciphermill implementations: which AES implementations the daemon has, which of them it uses, and why. */
+#include "commands.h"
+#include "connect.h"
+#include "json.h"
+#include "text.h"
+#include <ciphermill/admin.h>
+#include <stdlib.h>
+
+static const struct form form = {
+    .command = "implementations",
+    .arguments = "[--json]",
+    .text =
+        "Shows, for each mode and direction, the implementations of AES that the daemon knows: whether its "
+        "build\n"
+        "contains them, whether its processor can run them, which one it uses, and why another is not used.\n"
+        "CIPHERMILL_CPU in the daemon's environment limits what it uses.\n",
+    .examples = "  ciphermill implementations\n"
+                "  ciphermill implementations --json | jq '.[] | select(.used)'\n",
+};
+
+static const char *direction_name(int direction)
+{
+    return direction == CM_ENCRYPT ? "encrypt" : direction == CM_DECRYPT ? "decrypt" : "?";
+}
+
+static void print_json(const cm_implementation_details *rows, size_t count)
+{
+    struct json json;
+
+    json_init(&json, stdout);
+    json_array_begin(&json, NULL);
+    for (size_t i = 0; i < count; i++) {
+        json_object_begin(&json, NULL);
+        json_string(&json, "mode", text_mode_name(rows[i].mode));
+        json_string(&json, "direction", direction_name(rows[i].direction));
+        json_string(&json, "implementation", rows[i].implementation);
+        json_bool(&json, "compiled", rows[i].compiled != 0);
+        json_bool(&json, "available", rows[i].available != 0);
+        json_bool(&json, "used", rows[i].used != 0);
+        json_string(&json, "reason", rows[i].reason);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_done(&json);
+}
+
+static void print_table(const cm_implementation_details *rows, size_t count)
+{
+    printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-4s  %s\n", "MODE", "DIRECTION", "IMPLEMENTATION", "COMPILED",
+           "AVAILABLE", "USED", "REASON");
+    for (size_t i = 0; i < count; i++)
+        printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-4s  %s\n", text_mode_name(rows[i].mode),
+               direction_name(rows[i].direction), rows[i].implementation,
+               rows[i].compiled != 0 ? "yes" : "no", rows[i].available != 0 ? "yes" : "no",
+               rows[i].used != 0 ? "yes" : "no", rows[i].reason);
+}
+
+int cmd_implementations(struct cli *cli, int argc, char **argv)
+{
+    const char *words[OPTIONS_WORDS_MAX];
+    cm_implementation_details *rows = NULL;
+    cm_client *client = NULL;
+    cm_error error = CM_ERROR_INIT;
+    size_t count = 0;
+    int code;
+
+    if (!options_read(&form, cli, argc, argv, words, &code))
+        return code;
+    code = connect_open(cli, 0, &client);
+    if (code != CODE_OK)
+        return code;
+    if (cm_get_implementations(client, &rows, &count, &error) != 0)
+        code = report_failure(&error, "can't ask %s for its implementations", connect_endpoint(cli));
+    else if (cli->json)
+        print_json(rows, count);
+    else
+        print_table(rows, count);
+    free(rows);
+    cm_close(client);
+    return code;
+}
