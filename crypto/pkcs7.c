@@ -53,8 +53,8 @@ static unsigned padding_bytes(const uint8_t block[16])
     unsigned bad = below(n, 1) | below(16, n);
     for (unsigned i = 0; i < 16; i++)
         bad |= below(i, n) & (block[15 - i] ^ n);
-    unsigned good = 0u - ((bad - 1) >> 31);
-    __asm__("" : "+r"(good)); /* no branch may be made of the mask before here */
+    unsigned good = ((bad | (0u - bad)) >> 31) - 1; /* all ones if bad is 0 */
+    __asm__("" : "+r"(good));                       /* no branch may be made of the mask before here */
     return n & good;
 }
 
