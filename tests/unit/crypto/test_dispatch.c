@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which implementation runs: the table without a limit, with each limit, with a name that nobody knows. */
+#include "reference.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each test resolves the table itself; Check runs each in a process of its own. */
+
+enum { MOST_IMPLEMENTATIONS = 16 };
+
+struct table {
+    size_t count;
+    struct cm_aes_implementation rows[MOST_IMPLEMENTATIONS];
+};
+
+static void table_read(struct table *table, enum cm_aes_mode mode, enum cm_aes_direction direction)
+{
+    table->count = 0;
+    while (cm_aes_implementation(table->count, mode, direction, &table->rows[table->count]))
+        require(++table->count < MOST_IMPLEMENTATIONS, "the table does not end");
+    require(table->count > 0 && strcmp(table->rows[0].name, "portable") == 0,
+            "the narrowest implementation is not portable");
+}
+
+#define for_each_mode_and_direction(mode, direction)                                                         \
+    for (enum cm_aes_mode mode = CM_AES_ECB; mode < CM_AES_MODE_COUNT; mode++)                               \
+        for (enum cm_aes_direction direction = CM_AES_ENCRYPT; direction < CM_AES_DIRECTION_COUNT;           \
+             direction++)
+
+/* One row of the table in itself, and that exactly one is used, namely the widest that is available. */
+static void table_check(const struct table *table, enum cm_aes_mode mode, enum cm_aes_direction direction)
+{
+    size_t used = 0, used_index = 0, widest = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct cm_aes_implementation *known = &table->rows[i];
+        require(known->name != NULL && *known->name != '\0' && known->reason != NULL, "row %zu", i);
+        require(!known->available || known->compiled, "%s is available, yet not compiled", known->name);
+        require(!known->used || known->available, "%s is used, yet not available", known->name);
+        require(known->available == (*known->reason == '\0'), "%s: available %d, reason \"%s\"", known->name,
+                known->available, known->reason);
+        for (size_t j = 0; j < i; j++)
+            require(strcmp(known->name, table->rows[j].name) != 0, "%s stands twice", known->name);
+        if (known->available)
+            widest = i;
+        if (known->used) {
+            used++;
+            used_index = i;
+        }
+    }
+    require(used == 1 && used_index == widest, "%s: %zu used, number %zu, though %zu is the widest",
+            harness_mode_name(mode), used, used_index, widest);
+    const struct cm_aes_row *row = cm_aes_row(mode, direction);
+    require(row != NULL && strcmp(cm_aes_row_name(row), table->rows[used_index].name) == 0,
+            "%s: the row is not the one that the table says", harness_mode_name(mode));
+    require(row == cm_aes_row_named(mode, direction, table->rows[used_index].name),
+            "%s: two rows for one name", harness_mode_name(mode));
+    require(table->rows[0].compiled && *table->rows[0].name == 'p', "portable is not compiled");
+}
+
+/* Everything through the rows that dispatch chose, as the program does it, against OpenSSL. */
+static void chosen_rows_work(void)
+{
+    enum { LONGEST = 720 };
+    uint8_t key[32], iv[16], text[LONGEST], answer[LONGEST + 16], output[LONGEST + 16], tag[16],
+        answer_tag[16];
+    struct harness_random random = {.state = 3};
+    harness_random_fill(&random, key, sizeof key);
+    harness_random_fill(&random, iv, sizeof iv);
+    harness_random_fill(&random, text, sizeof text);
+    for_each_mode_and_direction(mode, direction)
+    {
+        for (size_t length = 0; length <= LONGEST; length += mode >= CM_AES_CTR ? 15 : 16) {
+            const struct cm_aes_row *row = cm_aes_row(mode, direction);
+            struct harness_key memory;
+            struct cm_aes_key *expanded = (struct cm_aes_key *)(void *)memory.memory;
+            ck_assert_int_eq(cm_aes_key_init(expanded, row, key, 32), CM_AES_OK);
+            ck_assert_ptr_eq(cm_aes_key_row(expanded), row);
+            bool gcm = mode == CM_AES_GCM, encrypting = direction == CM_AES_ENCRYPT;
+            struct harness_message message = {
+                .text = text, .length = length, .iv = iv, .iv_length = 16, .tag_length = gcm ? 16 : 0};
+            reference_encrypt(mode, CM_AES_NO_PADDING, key, 32, &message, answer, answer_tag);
+            memcpy(tag, answer_tag, sizeof tag);
+            struct cm_aes_item item = {.source = encrypting ? text : answer,
+                                       .destination = output,
+                                       .length = length,
+                                       .iv = iv,
+                                       .iv_length = 16,
+                                       .tag = tag,
+                                       .tag_length = gcm ? 16 : 0};
+            ck_assert_uint_eq(cm_aes_batch(expanded, CM_AES_NO_PADDING, &item, 1), 0);
+            harness_check_output(&item, encrypting ? answer : text, length, gcm ? answer_tag : NULL,
+                                 cm_aes_row_name(row));
+            cm_aes_key_done(expanded);
+        }
+    }
+}
+
+static void check_all(void)
+{
+    for_each_mode_and_direction(mode, direction)
+    {
+        struct table table;
+        table_read(&table, mode, direction);
+        table_check(&table, mode, direction);
+    }
+    chosen_rows_work();
+}
+
+START_TEST(no_limit)
+{
+    ck_assert_int_eq(cm_aes_init(_i == 0 ? NULL : ""), CM_AES_OK);
+    check_all();
+    /* What can run here is also used here: nothing but a limit makes a row unavailable. */
+    for_each_mode_and_direction(mode, direction)
+    {
+        struct table table;
+        table_read(&table, mode, direction);
+        for (size_t i = 0; i < table.count; i++)
+            require(table.rows[i].available ==
+                        (cm_aes_row_named(mode, direction, table.rows[i].name) != NULL),
+                    "%s: available and runnable differ: \"%s\"", table.rows[i].name, table.rows[i].reason);
+    }
+}
+END_TEST
+
+START_TEST(portable_only)
+{
+    ck_assert_int_eq(cm_aes_init("portable"), CM_AES_OK);
+    check_all();
+    for_each_mode_and_direction(mode, direction)
+    {
+        ck_assert_str_eq(cm_aes_row_name(cm_aes_row(mode, direction)), "portable");
+        struct table table;
+        table_read(&table, mode, direction);
+        for (size_t i = 1; i < table.count; i++)
+            require(!table.rows[i].available && *table.rows[i].reason != '\0', "%s passes the limit",
+                    table.rows[i].name);
+    }
+}
+END_TEST
+
+/* Each name as the limit: it is used where it can run, and nothing wider is. */
+START_TEST(each_name_as_limit)
+{
+    /* The names are known without cm_aes_init only to the table; a child could not tell its parent. */
+    static const char *const names[] = {"portable", "aesni"};
+    const char *limit = names[_i];
+    ck_assert_int_eq(cm_aes_init(limit), CM_AES_OK);
+    check_all();
+    for_each_mode_and_direction(mode, direction)
+    {
+        struct table table;
+        table_read(&table, mode, direction);
+        bool past = false;
+        for (size_t i = 0; i < table.count; i++) {
+            const char *name = table.rows[i].name;
+            require(!past || !table.rows[i].available, "%s is wider than the limit %s", name, limit);
+            /* Tests and benchmarks may still bind what lies past the limit. */
+            if (past && table.rows[i].compiled && strstr(table.rows[i].reason, "limited") != NULL)
+                require(cm_aes_row_named(mode, direction, name) != NULL, "%s can't be bound", name);
+            if (!past && cm_aes_row_named(mode, direction, name) != NULL)
+                require(table.rows[i].available, "%s is within the limit %s: \"%s\"", name, limit,
+                        table.rows[i].reason);
+            past = past || strcmp(name, limit) == 0;
+        }
+        require(past, "the table has no %s", limit);
+    }
+}
+END_TEST
+
+START_TEST(unknown_names)
+{
+    static const char *const names[] = {"fastest", "Portable", "portable ", "aes", "portableaesni", " "};
+    require(cm_aes_init(names[_i]) == CM_AES_UNAVAILABLE, "\"%s\" was taken", names[_i]);
+}
+END_TEST
+
+START_TEST(unknown_names_have_no_row)
+{
+    ck_assert_int_eq(cm_aes_init(NULL), CM_AES_OK);
+    for_each_mode_and_direction(mode, direction)
+    {
+        ck_assert_ptr_null(cm_aes_row_named(mode, direction, "fastest"));
+        ck_assert_ptr_null(cm_aes_row_named(mode, direction, ""));
+        struct cm_aes_implementation known = {.name = "untouched"};
+        ck_assert(!cm_aes_implementation(1000, mode, direction, &known));
+    }
+}
+END_TEST
+
+/* Whether the kernel shows `flag` for the first processor: another source than the code under test. */
+static bool processor_has(const char *flag)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    require(file != NULL, "cannot open /proc/cpuinfo");
+    char line[8192], padded[32];
+    snprintf(padded, sizeof padded, " %s ", flag);
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "flags", 5) == 0) {
+            line[strcspn(line, "\n")] = ' ';
+            found = strstr(line, padded) != NULL;
+            break;
+        }
+    fclose(file);
+    return found;
+}
+
+/* A processor with AES instructions is not left to portable by mistake. */
+START_TEST(aesni_where_the_processor_has_it)
+{
+    ck_assert_int_eq(cm_aes_init(NULL), CM_AES_OK);
+    bool can = processor_has("aes") && processor_has("pclmulqdq") && processor_has("ssse3") &&
+               processor_has("sse4_1");
+    struct table known;
+    table_read(&known, CM_AES_ECB, CM_AES_ENCRYPT);
+    for (size_t i = 0; i < known.count; i++)
+        can = can && (known.rows[i].compiled || strcmp(known.rows[i].name, "aesni") != 0);
+    for_each_mode_and_direction(mode, direction)
+    {
+        const struct cm_aes_row *row = cm_aes_row_named(mode, direction, "aesni");
+        require((row != NULL) == can, "%s: the processor has %sAES-NI, the table has %sit",
+                harness_mode_name(mode), can ? "" : "no ", row != NULL ? "" : "not ");
+        require(!can || strcmp(cm_aes_row_name(cm_aes_row(mode, direction)), "portable") != 0,
+                "%s runs on portable", harness_mode_name(mode));
+    }
+}
+END_TEST
+
+static void add_tests(TCase *test_case)
+{
+    tcase_add_loop_test(test_case, no_limit, 0, 2);
+    tcase_add_test(test_case, portable_only);
+    tcase_add_loop_test(test_case, each_name_as_limit, 0, 2);
+    tcase_add_loop_test(test_case, unknown_names, 0, 6);
+    tcase_add_test(test_case, unknown_names_have_no_row);
+#if defined(__x86_64__)
+    tcase_add_test(test_case, aesni_where_the_processor_has_it);
+#endif
+}
+
+int main(void)
+{
+    return harness_run("dispatch", add_tests);
+}
