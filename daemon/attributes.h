@@ -9,8 +9,8 @@
 bool cm_key_name_valid(const char *name);
 
 /* Fills in what was left open (no modes: GCM; no direction: both; GCM without tag length: 16) and checks that
- * the whole goes together. Returns CM_STATUS_OK or CM_STATUS_BAD_ATTRIBUTES with *ret_text, a static line that
- * says why. */
+ * the whole goes together. Returns CM_STATUS_OK or CM_STATUS_BAD_ATTRIBUTES with *ret_text, a static line
+ * that says why. */
 uint32_t cm_attributes_settle(struct cm_key_attributes *attributes, uint32_t key_bits,
                               bool unsafe_mixed_modes, const char **ret_text);
 

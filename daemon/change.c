@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Publishing a snapshot: each worker replaces its own pointer ------------------------------------------ */
+/* --- Publishing a snapshot: each worker replaces its own pointer ------------------------------------------
+ */
 
 struct message {
     struct cm_publication *publication;
@@ -106,7 +107,8 @@ void cm_changes_forget_worker(struct cm_service_worker *worker)
     worker->snapshot = NULL;
 }
 
-/* --- A change's way --------------------------------------------------------------------------------------- */
+/* --- A change's way ---------------------------------------------------------------------------------------
+ */
 
 struct cm_change *cm_change_new(struct cm_peer_state *peer, const struct cm_call *call, uint32_t versions,
                                 cm_answer_function answer, void *context)
@@ -159,7 +161,7 @@ static void tell(void *argument)
         struct cm_key_version_info *versions =
             key != NULL ? calloc(key->version_count + 1, sizeof *versions) : NULL;
         struct cm_key_info info;
-        if (answer.status == CM_STATUS_OK && versions != NULL) {
+        if (answer.status == CM_STATUS_OK && change->store.kind == CM_STORE_CREATE && versions != NULL) {
             info = cm_live_key_info(key, versions);
             answer.kind = CM_ANSWER_KEY;
             answer.key_count = 1;

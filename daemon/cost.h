@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What AES work costs on this machine: measured at start for the implementation in use, never a fixed number. */
+/* What AES work costs on this machine: measured at start for the implementation in use, never a fixed number.
+ */
 #ifndef CM_COST_H
 #define CM_COST_H
 

@@ -8,8 +8,7 @@
 
 struct cm_live_key *cm_live_key_new(struct cm_form_budget *budget, uint32_t version_count)
 {
-    struct cm_live_key *key =
-        calloc(1, sizeof *key + (size_t)version_count * sizeof(struct cm_live_version));
+    struct cm_live_key *key = calloc(1, sizeof *key + (size_t)version_count * sizeof(struct cm_live_version));
     if (key == NULL)
         return NULL;
     atomic_init(&key->references, 1);
@@ -189,8 +188,7 @@ struct cm_snapshot *cm_snapshot_get(struct cm_snapshot *snapshot)
 
 void cm_snapshot_put(struct cm_snapshot *snapshot)
 {
-    if (snapshot == NULL ||
-        atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) != 1)
+    if (snapshot == NULL || atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) != 1)
         return;
     for (uint32_t i = 0; i < snapshot->count; i++)
         cm_live_key_put(snapshot->keys[i]);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys in memory: live keys with their expanded forms, and the immutable snapshots that workers look them up in.
+/* Keys in memory: live keys with their expanded forms, and the immutable snapshots that workers look them up
+ * in.
  *
- * A live key never changes but for the expanded forms that appear in it. A change of a named key makes a new live
- * key and a new snapshot; whoever still uses the old one holds a reference, and the last one to let go wipes it. */
+ * A live key never changes but for the expanded forms that appear in it. A change of a named key makes a new
+ * live key and a new snapshot; whoever still uses the old one holds a reference, and the last one to let go
+ * wipes it. */
 #ifndef CM_KEYS_H
 #define CM_KEYS_H
 
@@ -39,8 +41,8 @@ struct cm_live_key {
     struct cm_live_version versions[]; /* by rising number */
 };
 
-/* A key with one reference and `version_count` zeroed versions, for the caller to fill before anyone else sees
- * it. NULL without memory. */
+/* A key with one reference and `version_count` zeroed versions, for the caller to fill before anyone else
+ * sees it. NULL without memory. */
 struct cm_live_key *cm_live_key_new(struct cm_form_budget *budget, uint32_t version_count);
 struct cm_live_key *cm_live_key_get(struct cm_live_key *key);
 /* NULL is fine. Any thread. */
@@ -54,8 +56,8 @@ bool cm_live_key_alive(const struct cm_live_key *key);
 uint32_t cm_live_key_version(struct cm_live_key *key, uint32_t number, enum cm_aes_direction direction,
                              struct cm_live_version **ret_version);
 
-/* The version's key expanded for the implementation in use; made by whoever needs it first. NULL when the budget
- * is used up: then the caller expands into memory of its own. Any thread. */
+/* The version's key expanded for the implementation in use; made by whoever needs it first. NULL when the
+ * budget is used up: then the caller expands into memory of its own. Any thread. */
 const struct cm_aes_key *cm_live_key_form(struct cm_live_key *key, struct cm_live_version *version,
                                           enum cm_aes_mode mode, enum cm_aes_direction direction);
 
@@ -71,7 +73,8 @@ struct cm_snapshot {
     struct cm_live_key *keys[];
 };
 
-/* Takes over one reference to each key; sorts them. NULL without memory (the references stay the caller's). */
+/* Takes over one reference to each key; sorts them. NULL without memory (the references stay the caller's).
+ */
 struct cm_snapshot *cm_snapshot_new(struct cm_live_key **keys, uint32_t count);
 /* A copy in which `key`, to which it takes a reference, stands for the one of its name, or is added. */
 struct cm_snapshot *cm_snapshot_with(const struct cm_snapshot *old, struct cm_live_key *key);

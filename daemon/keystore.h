@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of key stores: where named keys are kept. A store sees wrapped keys only; it is asked for changes and
- * answers later. Another store is one more file that ends in such a table, and one line in cm_keystore_default. */
+/* The table of key stores: where named keys are kept. A store sees wrapped keys only; it is asked for changes
+ * and answers later. Another store is one more file that ends in such a table, and one line in
+ * cm_keystore_default. */
 #ifndef CM_KEYSTORE_H
 #define CM_KEYSTORE_H
 
@@ -14,8 +15,8 @@ enum {
     CM_MASTER_CHECK_BYTES = 32
 };
 
-/* A version as it is kept. A destroyed one has no fingerprint and wraps an empty text: its tag alone, which still
- * vouches for name, number and state. */
+/* A version as it is kept. A destroyed one has no fingerprint and wraps an empty text: its tag alone, which
+ * still vouches for name, number and state. */
 struct cm_stored_version {
     uint32_t number, state; /* enum cm_wire_key_state */
     uint64_t created_unix_s;
@@ -44,8 +45,9 @@ struct cm_store_change {
     bool has_operation_id;
     uint8_t operation_id[CM_OPERATION_ID_BYTES];
     uint64_t now_unix_s;
-    /* To create: the whole key. To destroy: its name, the revision that it must still have, and its versions as
-     * they are to be from now on; no versions if the caller does not know the key. */
+    /* To create: the whole key. To destroy: its name, the revision that it gets (it must still have the one
+     * before), and its versions as they are to be from now on; no versions if the caller knows no such key.
+     */
     struct cm_stored_key key;
     /* Called once, on any thread. */
     void (*done)(struct cm_store_change *change);
@@ -63,11 +65,11 @@ typedef int (*cm_keystore_visit)(void *context, const struct cm_stored_key *key)
 
 struct cm_keystore_table {
     const char *name;
-    /* Claims the store in `folder`, which exists, for this process; changes nothing of what it holds. This and the
-     * next two: 0, or negative with a text that names path, cause and remedy. */
+    /* Claims the store in `folder`, which exists, for this process; changes nothing of what it holds. This
+     * and the next two: 0, or negative with a text that names path, cause and remedy. */
     int (*open)(struct cm_keystore **ret_store, const char *folder, char *ret_text, size_t text_capacity);
-    /* Reads everything without writing. `ret_check` gets what `start` was given, *ret_has_check whether there was
-     * one. Nothing is there yet in a store that was never started. */
+    /* Reads everything without writing. `ret_check` gets what `start` was given, *ret_has_check whether there
+     * was one. Nothing is there yet in a store that was never started. */
     int (*load)(struct cm_keystore *store, cm_keystore_visit visit, void *context,
                 uint8_t ret_check[CM_MASTER_CHECK_BYTES], bool *ret_has_check, char *ret_text,
                 size_t text_capacity);

@@ -82,9 +82,8 @@ static int make_file(const char *path, const uint8_t bytes[CM_MASTER_KEY_BYTES],
     int rc = -1, folder_fd = -1;
     (void)unlink(temporary); /* left by a start that was cut short: never a master key in use */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 && fchmod(fd, 0600) == 0 &&
-        write(fd, bytes, CM_MASTER_KEY_BYTES) == CM_MASTER_KEY_BYTES && fsync(fd) == 0 &&
-        link(temporary, path) == 0 && unlink(temporary) == 0) {
+    if (fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, bytes, CM_MASTER_KEY_BYTES) == CM_MASTER_KEY_BYTES &&
+        fsync(fd) == 0 && link(temporary, path) == 0 && unlink(temporary) == 0) {
         folder_fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder_fd >= 0 && fsync(folder_fd) == 0)
             rc = 0;

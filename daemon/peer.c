@@ -104,6 +104,13 @@ uint32_t cm_peer_find_key(struct cm_peer_state *peer, uint32_t handle, struct cm
     return CM_STATUS_OK;
 }
 
+void cm_peer_drop_stale_keys(struct cm_peer_state *peer)
+{
+    for (uint32_t i = 0; i < CM_HANDLE_CACHE_ENTRIES; i++)
+        if (peer->cache[i].handle != 0 && !cache_good(peer, &peer->cache[i]))
+            cache_drop(&peer->cache[i]);
+}
+
 struct cm_operation *cm_operation_find(struct cm_peer_state *peer, uint32_t number)
 {
     for (uint32_t i = 0; number != 0 && i < peer->operation_count; i++)
@@ -164,9 +171,7 @@ void cm_service_peer_tick(struct cm_peer_state *peer, uint64_t now_ms)
         }
     }
     /* An ephemeral key that another connection closed should not live on in here. */
-    for (uint32_t i = 0; i < CM_HANDLE_CACHE_ENTRIES; i++)
-        if (peer->cache[i].handle != 0 && !cache_good(peer, &peer->cache[i]))
-            cache_drop(&peer->cache[i]);
+    cm_peer_drop_stale_keys(peer);
 }
 
 void cm_service_peer_free(struct cm_peer_state *peer)

@@ -7,8 +7,8 @@
 #include "service.h"
 #include "session.h"
 
-/* One long message between its parts. Holds chaining values, never a key: the key is looked up and checked for
- * every part. */
+/* One long message between its parts. Holds chaining values, never a key: the key is looked up and checked
+ * for every part. */
 struct cm_operation {
     uint32_t number; /* the client's; 0: free */
     uint32_t handle, version;
@@ -47,6 +47,9 @@ struct cm_peer_state {
 /* The key behind a handle, by the worker's present snapshot. No reference is taken: good until the worker's
  * thread does something else. CM_STATUS_OK or CM_STATUS_NO_SUCH_KEY. */
 uint32_t cm_peer_find_key(struct cm_peer_state *peer, uint32_t handle, struct cm_live_key **ret_key);
+
+/* Forgets what handles that have ended led to. */
+void cm_peer_drop_stale_keys(struct cm_peer_state *peer);
 
 /* Starts operation `number`. CM_STATUS_OK, CM_STATUS_BAD_REQUEST (it exists) or CM_STATUS_OVERLOADED. */
 uint32_t cm_operation_start(struct cm_peer_state *peer, uint32_t number, struct cm_operation **ret_operation);

@@ -14,8 +14,8 @@ struct cm_random_pool {
     size_t left; /* unused ones, at the end */
 };
 
-/* Public random bytes: IVs and nonces. 0, or -1 when the generator failed; then *ret_bytes is unchanged. No byte
- * is handed out twice. `length` is at most CM_RANDOM_POOL_BYTES. */
+/* Public random bytes: IVs and nonces. 0, or -1 when the generator failed; then *ret_bytes is unchanged. No
+ * byte is handed out twice. `length` is at most CM_RANDOM_POOL_BYTES. */
 int cm_random_pool_take(struct cm_random_pool *pool, void *ret_bytes, size_t length)
     __attribute__((warn_unused_result));
 

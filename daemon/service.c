@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void cm_service_log(const struct cm_service *service, enum cm_service_log_level level, const char *format, ...)
+void cm_service_log(const struct cm_service *service, enum cm_service_log_level level, const char *format,
+                    ...)
 {
     char text[512];
     va_list arguments;
@@ -24,7 +25,8 @@ void cm_service_log(const struct cm_service *service, enum cm_service_log_level 
         service->host.log(service->host.host, (int)level, text);
 }
 
-/* --- Opening: everything is looked at before anything is written ----------------------------------------------- */
+/* --- Opening: everything is looked at before anything is written
+ * ----------------------------------------------- */
 
 /* The store's keys on their way into the first snapshot. */
 struct loading {
@@ -40,8 +42,9 @@ static int make_folder(const char *path, char *ret_text, size_t text_capacity)
 {
     struct stat info;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        snprintf(ret_text, text_capacity, "state folder %s: cannot be made: %s; make it, owned by the daemon's user",
-                 path, strerror(errno));
+        snprintf(ret_text, text_capacity,
+                 "state folder %s: cannot be made: %s; make it, owned by the daemon's user", path,
+                 strerror(errno));
         return -1;
     }
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
@@ -71,7 +74,8 @@ static struct cm_live_key *unwrap_key(struct cm_service *service, const struct c
         version->number = from->number;
         version->state = from->state;
         version->created_unix_s = from->created_unix_s;
-        if (cm_master_unwrap(&service->master, stored, from, version->bytes, &length) != 0 || length != expected)
+        if (cm_master_unwrap(&service->master, stored, from, version->bytes, &length) != 0 ||
+            length != expected)
             goto changed;
         if (length > 0 &&
             (cm_master_fingerprint(&service->master, version->bytes, length, fingerprint) != 0 ||
@@ -106,7 +110,8 @@ static int on_stored_key(void *context, const struct cm_stored_key *stored)
     struct cm_live_key *key = sane ? unwrap_key(loading->service, stored) : NULL;
     if (key == NULL) {
         snprintf(loading->text, loading->text_capacity,
-                 "key store: key \"%s\" was changed or damaged: its row does not authenticate under the master key; "
+                 "key store: key \"%s\" was changed or damaged: its row does not authenticate under the "
+                 "master key; "
                  "restore the store from your backup",
                  cm_key_name_valid(stored->name) ? stored->name : "(invalid name)");
         return -1;
@@ -129,14 +134,16 @@ static int load(struct cm_service *service, const char *master_path, char *ret_t
         return -1;
     if (!empty && (!has_check || !cm_aes_equal(check, service->master.check, sizeof check))) {
         snprintf(ret_text, text_capacity,
-                 "master key %s: is not the one that the store was made with (its mode is right); restore the right "
+                 "master key %s: is not the one that the store was made with (its mode is right); restore "
+                 "the right "
                  "one, with mode 0600, from your backup",
                  master_path);
         return -1;
     }
     if (made)
         cm_service_log(service, CM_SERVICE_LOG_WARNING,
-                       "made the master key %s: back this up, without it no stored key can be read", master_path);
+                       "made the master key %s: back this up, without it no stored key can be read",
+                       master_path);
 
     loading.count = 0;
     loading.unwrap = true;

@@ -30,7 +30,8 @@ struct cm_service_options {
     uint32_t operation_timeout_ms;
 };
 
-enum cm_service_log_level { CM_SERVICE_LOG_ERROR, CM_SERVICE_LOG_WARNING, CM_SERVICE_LOG_INFO };
+/* The same numbers as syslog's. */
+enum cm_service_log_level { CM_SERVICE_LOG_ERROR = 3, CM_SERVICE_LOG_WARNING = 4, CM_SERVICE_LOG_INFO = 6 };
 
 /* What the service asks of its surroundings, so that it needs no event loop itself. `post` runs
  * function(argument) on the given worker's thread, soon, in order; it may be called from any thread, and for

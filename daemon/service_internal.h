@@ -40,7 +40,7 @@ struct cm_service_worker {
     struct cm_random_pool random;
 };
 
-void cm_service_log(const struct cm_service *service, enum cm_service_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void cm_service_log(const struct cm_service *service, enum cm_service_log_level level, const char *format,
+                    ...) __attribute__((format(printf, 3, 4)));
 
 #endif

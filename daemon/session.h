@@ -37,8 +37,8 @@ struct cm_sessions {
 void cm_sessions_init(struct cm_sessions *sessions);
 void cm_sessions_done(struct cm_sessions *sessions); /* every session has ended */
 
-/* Starts a session (`token` empty) or joins the one with that token, if it is of the same identity. Any thread.
- * CM_STATUS_OK, CM_STATUS_NO_SUCH_SESSION or CM_STATUS_INTERNAL. */
+/* Starts a session (`token` empty) or joins the one with that token, if it is of the same identity. Any
+ * thread. CM_STATUS_OK, CM_STATUS_NO_SUCH_SESSION or CM_STATUS_INTERNAL. */
 uint32_t cm_session_join(struct cm_sessions *sessions, const char *identity, struct cm_bytes token,
                          uint32_t handle_limit, struct cm_session **ret_session);
 /* With the last connection the session ends; its ephemeral keys are wiped. */
@@ -51,8 +51,8 @@ uint32_t cm_session_add(struct cm_session *session, const char *name, struct cm_
 /* CM_STATUS_OK or CM_STATUS_NO_SUCH_KEY. */
 uint32_t cm_session_remove(struct cm_session *session, uint32_t handle);
 
-/* What a handle leads to: either *ret_ephemeral, with a reference for the caller, or NULL there and the name in
- * ret_name. *ret_generation is what the answer holds for. CM_STATUS_OK or CM_STATUS_NO_SUCH_KEY. */
+/* What a handle leads to: either *ret_ephemeral, with a reference for the caller, or NULL there and the name
+ * in ret_name. *ret_generation is what the answer holds for. CM_STATUS_OK or CM_STATUS_NO_SUCH_KEY. */
 uint32_t cm_session_find(struct cm_session *session, uint32_t handle, struct cm_live_key **ret_ephemeral,
                          char ret_name[CM_KEY_NAME_MAX + 1], uint64_t *ret_generation);
 
