@@ -245,10 +245,10 @@ int cm_rows_load(sqlite3 *database, cm_keystore_visit visit, void *context,
 /* --- Changing: each step gives 0, or -1 for a failure of the store; a refusal is a status of the change. ---
  */
 
-static void refuse(struct cm_store_change *change, uint32_t status, const char *format)
+static void refuse(struct cm_store_change *change, uint32_t status, const char *text)
 {
     change->ret_status = status;
-    snprintf(change->ret_text, sizeof change->ret_text, format, change->key.name); /* NOLINT: ours alone */
+    snprintf(change->ret_text, sizeof change->ret_text, "key \"%s\": %s", change->key.name, text);
 }
 
 static int find_operation(sqlite3 *database, struct cm_store_change *change)
@@ -329,14 +329,13 @@ static int create(sqlite3 *database, struct cm_store_change *change)
     bind_text(statement, 1, key->name);
     int found = any_row(statement);
     if (found > 0)
-        refuse(change, CM_STATUS_EXISTS,
-               "a key \"%s\" exists, or existed and was destroyed: names are not used twice");
+        refuse(change, CM_STATUS_EXISTS, "it exists, or existed and was destroyed: names are not used twice");
     for (uint32_t v = 0; v < key->version_count && found == 0; v++) {
         statement = prepare(database, "SELECT 1 FROM versions WHERE fingerprint = ?1");
         bind_blob(statement, 1, key->versions[v].fingerprint, CM_FINGERPRINT_BYTES);
         found = any_row(statement);
         if (found > 0)
-            refuse(change, CM_STATUS_EXISTS, "the bytes of \"%s\" are those of a key that exists already");
+            refuse(change, CM_STATUS_EXISTS, "a key with the same bytes exists already");
     }
     if (found != 0)
         return found > 0 ? 0 : -1;
@@ -389,17 +388,17 @@ static int destroy(sqlite3 *database, struct cm_store_change *change)
     bool alive = rc == SQLITE_ROW && sqlite3_column_int64(statement, 1) > 0;
     sqlite3_finalize(statement);
     if (rc == SQLITE_DONE) {
-        refuse(change, CM_STATUS_NO_SUCH_KEY, "there is no key \"%s\"");
+        refuse(change, CM_STATUS_NO_SUCH_KEY, "there is no such key");
         return 0;
     }
     if (rc != SQLITE_ROW)
         return -1;
     if (!alive) {
-        refuse(change, CM_STATUS_KEY_UNUSABLE, "key \"%s\" is destroyed already");
+        refuse(change, CM_STATUS_KEY_UNUSABLE, "it is destroyed already");
         return 0;
     }
     if (key->version_count == 0 || revision + 1 != key->revision) {
-        refuse(change, CM_STATUS_OVERLOADED, "key \"%s\" was changed at the same time; repeat");
+        refuse(change, CM_STATUS_OVERLOADED, "it was changed at the same time; repeat");
         return 0;
     }
     for (uint32_t v = 0; v < key->version_count; v++)
