@@ -19,7 +19,7 @@ static const struct {
     const struct cm_implementation *implementation;
 } table[] = {
     {"portable", &cm_portable},
-    {"aesni", NULL},
+    {"aesni", X86(cm_aesni)},
 };
 enum { TABLE_LENGTH = sizeof table / sizeof table[0] };
 
