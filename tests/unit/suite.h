@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one suite with one test case, as every test program of proto/ does. */
+/* Runs one suite with one test case, as every test program does. */
 #ifndef CM_TEST_SUITE_H
 #define CM_TEST_SUITE_H
 

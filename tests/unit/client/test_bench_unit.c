@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bench's judge: right answers pass in every mode and direction, and one wrong bit anywhere does not. */
+#include "suite.h"
+#include "unit.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 3, MOST = 100 };
+
+static struct keys keys;
+static struct reference reference;
+static struct unit unit;
+static uint8_t scratch[MOST + 64];
+static struct plan plan;
+
+/* Does what a daemon would: by OpenSSL, too, so that this tests the comparison and not the cipher. */
+static void answer(void)
+{
+    for (size_t i = 0; i < unit.count; i++) {
+        cm_item *item = &unit.items[i];
+        struct message message = {.in = item->in,
+                                  .in_length = item->in_length,
+                                  .out = item->out,
+                                  .tag = item->tag,
+                                  .tag_length = item->tag_length};
+
+        if (unit.mode != CM_ECB && item->iv_length == 0) {
+            memset(item->iv, (int)i + 7, sizeof item->iv);
+            item->iv_length = unit.mode == CM_GCM ? 12 : 16;
+        }
+        message.iv = unit.mode == CM_ECB ? NULL : item->iv;
+        message.iv_length = item->iv_length;
+        ck_assert(reference_run(&reference, unit.mode, unit.direction, (unit.flags & CM_NO_PADDING) == 0,
+                                &message));
+        item->out_length = message.out_length;
+        item->status = CM_OK;
+    }
+}
+
+static void setup_unit(int mode, int direction, bool caller_iv)
+{
+    memset(keys.bytes, 0x42, sizeof keys.bytes);
+    keys.key_bits = 192;
+    plan = (struct plan){.batch = ITEMS,
+                         .size_least = 1,
+                         .size_most = MOST,
+                         .key_bits = 192,
+                         .padding = true,
+                         .caller_iv = caller_iv};
+    reference_init(&reference, &keys);
+    ck_assert(unit_init(&unit, &plan, (struct combination){mode, direction}, 16, &reference));
+}
+
+static uint64_t wrong_items(void)
+{
+    uint64_t checked;
+    uint64_t wrong = unit_verify(&unit, &reference, scratch, &checked);
+
+    ck_assert_uint_eq(checked, ITEMS);
+    return wrong;
+}
+
+/* Loops over modes, directions, and who makes the IV. */
+START_TEST(test_judge)
+{
+    int mode = _i / 4 + 1;
+    int direction = _i / 2 % 2 + 1;
+
+    setup_unit(mode, direction, _i % 2 == 1);
+    for (int round = 0; round < 3; round++) {
+        cm_item *item = &unit.items[round];
+
+        unit_prepare(&unit, &plan);
+        answer();
+        ck_assert_uint_eq(wrong_items(), 0);
+        ((uint8_t *)item->out)[item->out_length - 1] ^= 1;
+        ck_assert_uint_eq(wrong_items(), 1);
+        ((uint8_t *)item->out)[item->out_length - 1] ^= 1;
+        item->out_length--;
+        ck_assert_uint_eq(wrong_items(), 1);
+        item->out_length++;
+        if (mode == CM_GCM) {
+            item->tag[15] ^= 1;
+            ck_assert_uint_eq(wrong_items(), 1);
+            item->tag[15] ^= 1;
+        }
+        if (mode != CM_ECB) {
+            item->iv[11] ^= 1;
+            ck_assert_uint_eq(wrong_items(), 1);
+            item->iv[11] ^= 1;
+            item->iv_length--;
+            ck_assert_uint_eq(wrong_items(), 1);
+            item->iv_length++;
+        }
+        ck_assert_uint_eq(wrong_items(), 0);
+    }
+    unit_done(&unit);
+    reference_done(&reference);
+}
+END_TEST
+
+/* What the daemon left alone, or answered to the round before, is no answer. */
+START_TEST(test_old_answers_are_wrong)
+{
+    uint64_t checked;
+
+    setup_unit(_i + 1, CM_ENCRYPT, false);
+    plan.size_least = MOST;
+    unit_prepare(&unit, &plan);
+    answer();
+    unit_prepare(&unit, &plan);
+    ck_assert_uint_eq(unit_verify(&unit, &reference, scratch, &checked), 0);
+    ck_assert_uint_eq(checked, 0); /* no item came out well yet */
+    for (size_t i = 0; i < unit.count; i++) {
+        unit.items[i].status = CM_OK;
+        unit.items[i].iv_length = unit.mode == CM_ECB ? 0 : unit.mode == CM_GCM ? 12 : 16;
+        unit.items[i].out_length = unit.mode == CM_CTR || unit.mode == CM_GCM ? MOST : 112;
+    }
+    ck_assert_uint_eq(wrong_items(), ITEMS);
+    unit_done(&unit);
+    reference_done(&reference);
+}
+END_TEST
+
+START_TEST(test_sizes_stay_in_range)
+{
+    setup_unit(CM_CTR, CM_ENCRYPT, false);
+    plan.size_least = 17;
+    plan.size_most = 19;
+    for (int round = 0; round < 1000; round++) {
+        unit_prepare(&unit, &plan);
+        for (size_t i = 0; i < unit.count; i++) {
+            ck_assert_uint_ge(unit.items[i].in_length, 17);
+            ck_assert_uint_le(unit.items[i].in_length, 19);
+        }
+    }
+    unit_done(&unit);
+    reference_done(&reference);
+}
+END_TEST
+
+static void add(TCase *test_case)
+{
+    tcase_add_loop_test(test_case, test_judge, 0, 16);
+    tcase_add_loop_test(test_case, test_old_answers_are_wrong, 0, 4);
+    tcase_add_test(test_case, test_sizes_stay_in_range);
+}
+
+int main(void)
+{
+    return run_suite("bench_unit", add);
+}
