@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What concerns all connections of a worker: deadlines, memory that is short, drain, end. */
+#include "conn.h"
+
+#include "log.h"
+
+enum {
+    PRESSURE_STALL_MS = 1000, /* while memory is short, whoever is stalled for longer goes */
+    PRESSURE_FREES = 8,       /* until this part of the limit is free again */
+    SILENCE_MS = 200,         /* after a goodbye, whoever says nothing for this long has nothing to say */
+    QUIET_MS = 1000,          /* a connection's own buffer goes back after this long without a byte */
+};
+
+static bool holds(const struct cm_conn *conn)
+{
+    return conn->unsent || conn->end > conn->start;
+}
+
+/* How long the peer has owed us the rest of a frame, or the reading of a reply. Not while we make it wait. */
+static uint64_t stalled_ms(const struct cm_conn *conn, uint64_t now)
+{
+    if (!holds(conn) || conn->busy || conn->starved || conn->closing || conn->lingering)
+        return 0;
+    return now > conn->progress_ms ? now - conn->progress_ms : 0;
+}
+
+static void close_stalled(struct cm_conn *conn, enum cm_close_reason reason, uint64_t stalled)
+{
+    static struct cm_log_limit limit;
+    cm_log_limited(&limit, CM_LOG_WARNING, "closed a connection of %s: %s, no progress for %llu ms%s",
+                   conn->admission->identity.name,
+                   conn->unsent ? "it does not read its reply" : "half a frame", (unsigned long long)stalled,
+                   reason == CM_CLOSE_PRESSURE ? ", and memory is short" : "");
+    cm_conn_close(conn, reason);
+}
+
+/* What is being written gets on without an event before its end. */
+static void watch_queue(struct cm_conn *conn, uint64_t now)
+{
+    size_t queued = conn->channel.transport->queued(&conn->channel);
+    if (conn->queue_seen - queued > conn->charged / 64) {
+        conn->queue_seen = queued;
+        conn->progress_ms = now;
+    }
+}
+
+static void tick(struct cm_conn *conn, uint64_t now, bool second)
+{
+    static struct cm_log_limit limit;
+    const struct cm_config *config = conn->worker->common->config;
+    if (conn->closing)
+        return;
+    if (conn->unsent)
+        watch_queue(conn, now);
+    uint64_t stalled = stalled_ms(conn, now);
+    if (conn->lingering) {
+        if (now >= conn->linger_until_ms)
+            cm_conn_close(conn, CM_CLOSE_PROTOCOL);
+    } else if (conn->peer == NULL && now - conn->opened_ms >= config->greeting_timeout_ms) {
+        cm_log_limited(&limit, CM_LOG_INFO, "closed a connection of %s: no greeting within %u ms",
+                       conn->admission->identity.name, config->greeting_timeout_ms);
+        cm_conn_close(conn, CM_CLOSE_GREETING);
+    } else if (stalled >= config->stall_timeout_ms) {
+        close_stalled(conn, CM_CLOSE_STALLED, stalled);
+    } else if (conn->goodbye_sent && !conn->busy && !conn->unsent && now - conn->heard_ms >= SILENCE_MS) {
+        cm_conn_close(conn, CM_CLOSE_DRAIN);
+    } else if (!conn->pinned && !holds(conn) && conn->input != NULL && now - conn->heard_ms >= QUIET_MS) {
+        cm_pool_put(&conn->worker->pool, conn->input);
+        conn->input = NULL;
+        conn->start = conn->end = conn->wanted = 0;
+        cm_conn_charge(conn);
+    }
+    if (second && conn->peer != NULL && !conn->closing && conn->request == NULL)
+        cm_service_peer_tick(conn->peer, now);
+}
+
+static void relieve(struct cm_worker *worker, uint64_t now)
+{
+    const struct cm_budget *budget = &worker->common->budget;
+    uint64_t room = cm_budget_room(budget);
+    if (room >= CM_POOL_SMALLEST)
+        return;
+    while (room < budget->limit / PRESSURE_FREES) {
+        struct cm_conn *worst = NULL;
+        uint64_t longest = PRESSURE_STALL_MS;
+        for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next) {
+            uint64_t stalled = stalled_ms(conn, now);
+            if (stalled > longest && conn->charged > 0) {
+                longest = stalled;
+                worst = conn;
+            }
+        }
+        if (worst == NULL)
+            return;
+        room += worst->charged;
+        close_stalled(worst, CM_CLOSE_PRESSURE, longest);
+    }
+}
+
+void cm_conn_tick_all(struct cm_worker *worker, bool second)
+{
+    uint64_t now = uv_now(&worker->loop);
+    /* Closing only marks: no connection leaves the list in here. */
+    for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next)
+        tick(conn, now, second);
+    relieve(worker, now);
+}
+
+void cm_conn_resume_starved(struct cm_worker *worker)
+{
+    const struct cm_budget *budget = &worker->common->budget;
+    for (struct cm_conn *conn = worker->connections; conn != NULL && worker->starved > 0; conn = conn->next) {
+        bool lendable = conn->end > conn->start && !atomic_load_explicit(&budget->lent, memory_order_relaxed);
+        if (!conn->starved || (cm_budget_room(budget) < CM_POOL_SMALLEST && !lendable))
+            continue;
+        conn->starved = false;
+        worker->starved--;
+        conn->progress_ms = uv_now(&worker->loop);
+        cm_conn_advance(conn);
+    }
+}
+
+void cm_conn_drain_all(struct cm_worker *worker)
+{
+    for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next) {
+        conn->goodbye_wanted = true;
+        cm_conn_advance(conn);
+    }
+}
+
+void cm_conn_close_all(struct cm_worker *worker)
+{
+    for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next)
+        cm_conn_close(conn, CM_CLOSE_DRAIN);
+}
