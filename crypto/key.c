@@ -24,12 +24,13 @@ __attribute__((noinline)) void cm_wipe_stack(size_t bytes)
 bool cm_aes_equal(const void *a, const void *b, size_t length)
 {
     const uint8_t *x = a, *y = b;
-    unsigned difference = 0;
-    for (size_t i = 0; i < length; i++) {
-        difference |= (unsigned)(x[i] ^ y[i]);
-        /* Hides the sum from the compiler, which might leave early once it can't change any more. */
-        __asm__ volatile("" : "+r"(difference));
-    }
+    uint64_t difference = 0;
+    for (; length >= 8; length -= 8, x += 8, y += 8)
+        difference |= cm_load64_le(x) ^ cm_load64_le(y);
+    for (; length > 0; length--, x++, y++)
+        difference |= (uint64_t)(*x ^ *y);
+    /* Hides the sum from the compiler, which might want to leave early once it can't change any more. */
+    __asm__("" : "+r"(difference));
     return difference == 0;
 }
 
