@@ -156,10 +156,20 @@ START_TEST(failing_implementation_is_not_used)
 }
 END_TEST
 
+/* Nothing is left below portable: then there is no table at all. */
+START_TEST(without_portable_nothing_runs)
+{
+    failing_name = "portable";
+    failing_mode = _i;
+    ck_assert_int_eq(cm_aes_init("portable"), CM_AES_UNAVAILABLE);
+}
+END_TEST
+
 static void add_tests(TCase *test_case)
 {
     tcase_add_test(test_case, broken_rows_are_noticed);
     tcase_add_loop_test(test_case, failing_implementation_is_not_used, -1, CM_AES_MODE_COUNT);
+    tcase_add_loop_test(test_case, without_portable_nothing_runs, -1, CM_AES_MODE_COUNT);
 }
 
 int main(void)
