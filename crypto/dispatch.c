@@ -83,8 +83,8 @@ int cm_aes_init(const char *limit)
     }
     uint32_t features = cm_cpu_features();
     int status = CM_AES_OK;
-    for (int mode = 0; mode < CM_AES_MODE_COUNT; mode++)
-        for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
+    for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+        for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
             chosen[mode][direction] = TABLE_LENGTH;
             for (size_t index = 0; index < TABLE_LENGTH; index++)
                 examine(index, mode, direction, features, last);
