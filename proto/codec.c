@@ -79,22 +79,22 @@ int cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *de
 }
 
 int cm_codec_pack(const ProtobufCMessage *message, enum cm_frame_type type, uint32_t body_length,
-                  uint8_t *buffer, size_t capacity, size_t *ret_length)
+                  size_t header_bound, uint8_t *buffer, size_t capacity, size_t *ret_length)
 {
-    size_t header_length = protobuf_c_message_get_packed_size(message);
     struct cm_frame frame = {
         .version = CM_PROTOCOL_VERSION, .type = (uint8_t)type, .body_length = body_length};
     size_t offset, packed;
 
-    if (header_length > CM_HEADER_LIMIT)
+    /* Measuring costs nearly as much as packing, so it is left out where any outcome fits. */
+    if (header_bound > CM_HEADER_LIMIT || cm_frame_body_offset((uint32_t)header_bound) > capacity)
+        header_bound = protobuf_c_message_get_packed_size(message);
+    if (header_bound > CM_HEADER_LIMIT || cm_frame_body_offset((uint32_t)header_bound) > capacity)
         return CM_CODEC_NO_ROOM;
-    frame.header_length = (uint32_t)header_length;
-    offset = cm_frame_body_offset(frame.header_length);
-    if (offset > capacity)
-        return CM_CODEC_NO_ROOM;
-    cm_frame_put(&frame, buffer);
     packed = protobuf_c_message_pack(message, buffer + CM_FRAME_PREFIX_BYTES);
-    assert(packed == header_length);
+    assert(packed <= header_bound);
+    frame.header_length = (uint32_t)packed;
+    offset = cm_frame_body_offset(frame.header_length);
+    cm_frame_put(&frame, buffer);
     memset(buffer + CM_FRAME_PREFIX_BYTES + packed, 0, offset - CM_FRAME_PREFIX_BYTES - packed);
     *ret_length = offset;
     return CM_CODEC_OK;

@@ -290,7 +290,7 @@ int cm_codec_put_answer(struct cm_arena *arena, const struct cm_answer *answer, 
     wire.text = cm_codec_text(answer->text);
     rc = put_content(arena, answer, &content, &wire);
     if (rc == CM_CODEC_OK)
-        rc = cm_codec_pack(&wire.base, CM_FRAME_ANSWER, 0, buffer, capacity, ret_length);
+        rc = cm_codec_pack(&wire.base, CM_FRAME_ANSWER, 0, SIZE_MAX, buffer, capacity, ret_length);
     arena->used = found;
     return rc;
 }

@@ -2,6 +2,8 @@
 /* Codec: batches and their replies, whose columns are checked against one another here and nowhere else. */
 #include "codec_wire.h"
 
+#include <string.h>
+
 static uint64_t sum(const uint32_t *column, size_t count)
 {
     uint64_t total = 0;
@@ -13,12 +15,12 @@ static uint64_t sum(const uint32_t *column, size_t count)
 
 static bool all_alike(const uint32_t *column, uint32_t count)
 {
-    uint32_t differences = 0;
-
-    for (uint32_t i = 1; i < count; i++)
-        differences |= column[i] ^ column[0];
-    return differences == 0;
+    return memcmp(column, column + 1, (count - 1) * sizeof *column) == 0;
 }
+
+/* Bounds on a header, for cm_codec_pack: numbers and the tags and lengths of columns, each at its longest;
+ * then five bytes for every number in a column. */
+enum { NUMBER_BYTES = 5, FIXED_BYTES_MAX = 160 };
 
 /* `iv_lengths` in its three forms: none, one for all, one an item. */
 static int get_iv_lengths(struct cm_arena *arena, const Ciphermill__Wire__Batch *wire, struct cm_batch *batch)
@@ -108,14 +110,20 @@ int cm_codec_get_batch(struct cm_arena *arena, const uint8_t *header, size_t len
 
 static int put_iv_lengths(const struct cm_batch *batch, Ciphermill__Wire__Batch *wire)
 {
+    uint64_t total;
+
     if (batch->iv_lengths == NULL || batch->count == 0)
         return batch->ivs.length == 0 ? CM_CODEC_OK : CM_CODEC_MALFORMED;
-    if (sum(batch->iv_lengths, batch->count) != batch->ivs.length)
-        return CM_CODEC_MALFORMED;
-    wire->n_iv_lengths = all_alike(batch->iv_lengths, batch->count) ? 1 : batch->count;
     wire->iv_lengths = (uint32_t *)batch->iv_lengths;
     wire->ivs = cm_codec_binary(batch->ivs);
-    return CM_CODEC_OK;
+    if (all_alike(batch->iv_lengths, batch->count)) {
+        wire->n_iv_lengths = 1;
+        total = (uint64_t)batch->iv_lengths[0] * batch->count;
+    } else {
+        wire->n_iv_lengths = batch->count;
+        total = sum(batch->iv_lengths, batch->count);
+    }
+    return total == batch->ivs.length ? CM_CODEC_OK : CM_CODEC_MALFORMED;
 }
 
 static int put_parts(struct cm_arena *arena, const struct cm_batch *batch, Ciphermill__Wire__Batch *wire)
@@ -127,12 +135,22 @@ static int put_parts(struct cm_arena *arena, const struct cm_batch *batch, Ciphe
     wire->parts = cm_arena_take(arena, batch->count * sizeof *wire->parts);
     if (wire->parts == NULL)
         return CM_CODEC_NO_ROOM;
-    for (uint32_t i = 0; i < batch->count; i++)
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (batch->parts[i] > CM_WIRE_LAST)
+            return CM_CODEC_MALFORMED;
         wire->parts[i] = (Ciphermill__Wire__Part)batch->parts[i];
+    }
     wire->n_parts = batch->count;
     wire->operations = (uint32_t *)batch->operations;
     wire->n_operations = batch->count;
     return CM_CODEC_OK;
+}
+
+static size_t batch_bound(const Ciphermill__Wire__Batch *wire)
+{
+    return FIXED_BYTES_MAX + wire->ivs.len + wire->tags.len +
+           NUMBER_BYTES * (wire->n_lengths + wire->n_iv_lengths + wire->n_aad_lengths + wire->n_operations) +
+           wire->n_parts;
 }
 
 int cm_codec_put_batch(struct cm_arena *arena, const struct cm_batch *batch, uint32_t body_length,
@@ -163,7 +181,8 @@ int cm_codec_put_batch(struct cm_arena *arena, const struct cm_batch *batch, uin
     if (rc == CM_CODEC_OK)
         rc = put_parts(arena, batch, &wire);
     if (rc == CM_CODEC_OK)
-        rc = cm_codec_pack(&wire.base, CM_FRAME_BATCH, body_length, buffer, capacity, ret_length);
+        rc = cm_codec_pack(&wire.base, CM_FRAME_BATCH, body_length, batch_bound(&wire), buffer, capacity,
+                           ret_length);
     arena->used = found;
     return rc;
 }
@@ -199,6 +218,7 @@ int cm_codec_put_batch_reply(struct cm_arena *arena, const struct cm_batch_reply
                              uint8_t *buffer, size_t capacity, size_t *ret_length)
 {
     Ciphermill__Wire__BatchReply wire = CIPHERMILL__WIRE__BATCH_REPLY__INIT;
+    size_t bound;
 
     (void)arena;
     wire.request_id = reply->request_id;
@@ -217,5 +237,7 @@ int cm_codec_put_batch_reply(struct cm_arena *arena, const struct cm_batch_reply
     wire.tag_length = reply->tag_length;
     wire.tags.len = (size_t)reply->count * reply->tag_length;
     wire.tags.data = (uint8_t *)reply->tags;
-    return cm_codec_pack(&wire.base, CM_FRAME_BATCH_REPLY, body_length, buffer, capacity, ret_length);
+    bound = FIXED_BYTES_MAX + strlen(wire.text) + wire.ivs.len + wire.tags.len +
+            NUMBER_BYTES * (wire.n_lengths + wire.n_statuses);
+    return cm_codec_pack(&wire.base, CM_FRAME_BATCH_REPLY, body_length, bound, buffer, capacity, ret_length);
 }

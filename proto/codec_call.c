@@ -200,5 +200,5 @@ int cm_codec_put_call(struct cm_arena *arena, const struct cm_call *call, uint32
     rc = put_kind(&wire, &content, call, &attributes);
     if (rc != CM_CODEC_OK)
         return rc;
-    return cm_codec_pack(&wire.base, CM_FRAME_CALL, body_length, buffer, capacity, ret_length);
+    return cm_codec_pack(&wire.base, CM_FRAME_CALL, body_length, SIZE_MAX, buffer, capacity, ret_length);
 }

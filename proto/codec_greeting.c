@@ -39,7 +39,7 @@ int cm_codec_put_hello(struct cm_arena *arena, const struct cm_hello *hello, uin
     wire.features = hello->features;
     wire.session_token = cm_codec_binary(hello->session_token);
     wire.client = cm_codec_text(hello->client);
-    return cm_codec_pack(&wire.base, CM_FRAME_HELLO, 0, buffer, capacity, ret_length);
+    return cm_codec_pack(&wire.base, CM_FRAME_HELLO, 0, SIZE_MAX, buffer, capacity, ret_length);
 }
 
 int cm_codec_get_welcome(struct cm_arena *arena, const uint8_t *header, size_t length,
@@ -92,7 +92,7 @@ int cm_codec_put_welcome(struct cm_arena *arena, const struct cm_welcome *welcom
     wire.server = cm_codec_text(welcome->server);
     wire.identity = cm_codec_text(welcome->identity);
     wire.may_administer = welcome->may_administer;
-    return cm_codec_pack(&wire.base, CM_FRAME_WELCOME, 0, buffer, capacity, ret_length);
+    return cm_codec_pack(&wire.base, CM_FRAME_WELCOME, 0, SIZE_MAX, buffer, capacity, ret_length);
 }
 
 int cm_codec_get_refusal(struct cm_arena *arena, const uint8_t *header, size_t length,
@@ -121,7 +121,7 @@ int cm_codec_put_refusal(struct cm_arena *arena, const struct cm_refusal *refusa
     wire.text = cm_codec_text(refusal->text);
     wire.version_min = refusal->version_min;
     wire.version_max = refusal->version_max;
-    return cm_codec_pack(&wire.base, CM_FRAME_REFUSAL, 0, buffer, capacity, ret_length);
+    return cm_codec_pack(&wire.base, CM_FRAME_REFUSAL, 0, SIZE_MAX, buffer, capacity, ret_length);
 }
 
 int cm_codec_get_goodbye(struct cm_arena *arena, const uint8_t *header, size_t length,
@@ -145,5 +145,5 @@ int cm_codec_put_goodbye(struct cm_arena *arena, const struct cm_goodbye *goodby
     (void)arena;
     wire.last_request_id = goodbye->last_request_id;
     wire.reason = cm_codec_text(goodbye->reason);
-    return cm_codec_pack(&wire.base, CM_FRAME_GOODBYE, 0, buffer, capacity, ret_length);
+    return cm_codec_pack(&wire.base, CM_FRAME_GOODBYE, 0, SIZE_MAX, buffer, capacity, ret_length);
 }

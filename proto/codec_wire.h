@@ -19,9 +19,10 @@ int cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *de
                     const uint8_t *header, size_t length, uint32_t fields_max, uint64_t *ret_first,
                     void *ret_message);
 
-/* Writes prefix, header and zero padding. */
+/* Writes prefix, header and zero padding. `header_bound`: the header is surely not longer than this; SIZE_MAX
+ * for don't know. */
 int cm_codec_pack(const ProtobufCMessage *message, enum cm_frame_type type, uint32_t body_length,
-                  uint8_t *buffer, size_t capacity, size_t *ret_length);
+                  size_t header_bound, uint8_t *buffer, size_t capacity, size_t *ret_length);
 
 /* protobuf-c's structs have no const; packing only reads. */
 static inline char *cm_codec_text(const char *text)

@@ -91,7 +91,8 @@ def frames(more):
     gcm_only = message(f1=1 << 4, f2=True, f5=12)
     orders = message(f1="orders", f2=KEY_ID, f3=256, f4=gcm_only,
                      f5=[message(f1=1, f2=2, f3=1700000000), message(f1=2, f2=1, f3=1800000000)])
-    plain = message(f1="plain", f2=run(0x50, 16), f3=128, f4=block_modes, f5=[message(f1=1, f2=1, f3=1750000000)])
+    # No two flags of a message are set in the same frames, so that none can stand for another.
+    plain = message(f1="plain", f2=run(0x50, 16), f3=128, f4=message(f1=1 << 1 | 1 << 2, f3=True), f5=[message(f1=1, f2=1, f3=1750000000)])
 
     return {
         "hello": frame(HELLO, message(f1=1, f2=1, f5="golden")),
@@ -128,7 +129,9 @@ def frames(more):
         "call_get_status": frame(CALL, message(f1=14, f20=message())),
         "call_get_implementations": frame(CALL, message(f1=15, f21=message())),
         "call_create_key": frame(CALL, message(f1=16, f2=OPERATION_ID,
-                                               f32=message(f1="plain", f2=256, f3=block_modes, f4=True, f5=True)), run(0, 32)),
+                                               f32=message(f1="mixed", f2=256, f3=message(f1=31, f2=True, f3=True), f4=True))),
+        "call_import_key": frame(CALL, message(f1=20, f2=OPERATION_ID,
+                                               f32=message(f1="plain", f2=256, f3=block_modes, f5=True)), run(0, 32)),
         "call_list_keys": frame(CALL, message(f1=17, f33=message(f1="orders", f2=100))),
         "call_describe_key": frame(CALL, message(f1=18, f34=message(f1="orders"))),
         "call_destroy_key": frame(CALL, message(f1=19, f2=OPERATION_ID, f35=message(f1="orders"))),
@@ -140,9 +143,10 @@ def frames(more):
         "answer_key_list": frame(ANSWER, message(f1=17, f18=message(f1=[orders, plain], f2=True))),
         "answer_implementations": frame(ANSWER, message(f1=15, f19=message(f1=[
             message(f1=1, f2=2, f3="first", f4=True, f5=True, f6=True),
-            message(f1=4, f2=1, f3="second", f4=True, f7="processor lacks it")]))),
+            message(f1=1, f2=2, f3="second", f4=True, f5=True, f7="another one is faster"),
+            message(f1=4, f2=1, f3="third", f4=True, f7="processor lacks it")]))),
         "answer_server_status": frame(ANSWER, message(f1=14, f20=message(
-            f1="ciphermilld 0.1.0", f2="uid:1000", f3=True, f4=123456789, f5=2, f6=17, f7=1 << 33, f8=1 << 34, f9=3, f10=True))),
+            f1="ciphermilld 0.1.0", f2="uid:1000", f4=123456789, f5=2, f6=17, f7=1 << 33, f8=1 << 34, f9=3, f10=True))),
     }
 
 

@@ -127,10 +127,18 @@ static const struct cm_call golden_call_create_key = {
     .request_id = 16,
     .operation_id = BYTES(RUN16(0x70)),
     .kind = CM_CALL_CREATE_KEY,
+    .name = "mixed",
+    .key_bits = 256,
+    .attributes = {.modes = 31, .encrypt = true, .decrypt = true},
+    .unsafe_mixed_modes = true,
+};
+static const struct cm_call golden_call_import_key = {
+    .request_id = 20,
+    .operation_id = BYTES(RUN16(0x70)),
+    .kind = CM_CALL_CREATE_KEY,
     .name = "plain",
     .key_bits = 256,
     .attributes = BLOCK_MODES,
-    .unsafe_mixed_modes = true,
     .import = true,
 };
 static const struct cm_call golden_call_list_keys = {
@@ -151,7 +159,7 @@ static const struct cm_key_info golden_keys[] = {
     {.name = "plain",
      .id = BYTES(RUN16(0x50)),
      .key_bits = 128,
-     .attributes = BLOCK_MODES,
+     .attributes = {.modes = 6, .decrypt = true},
      .version_count = 1,
      .versions = (const struct cm_key_version_info[]){{1, CM_WIRE_KEY_ENABLED, 1750000000}}},
 };
@@ -168,18 +176,18 @@ static const struct cm_answer golden_answer_key_list = {
 static const struct cm_answer golden_answer_implementations = {
     .request_id = 15,
     .kind = CM_ANSWER_IMPLEMENTATIONS,
-    .implementation_count = 2,
+    .implementation_count = 3,
     .implementations =
         (const struct cm_implementation_info[]){
             {CM_WIRE_ECB, CM_WIRE_DECRYPT, "first", true, true, true, ""},
-            {CM_WIRE_GCM, CM_WIRE_ENCRYPT, "second", true, false, false, "processor lacks it"}},
+            {CM_WIRE_ECB, CM_WIRE_DECRYPT, "second", true, true, false, "another one is faster"},
+            {CM_WIRE_GCM, CM_WIRE_ENCRYPT, "third", true, false, false, "processor lacks it"}},
 };
 static const struct cm_answer golden_answer_server_status = {
     .request_id = 14,
     .kind = CM_ANSWER_SERVER_STATUS,
     .server = {.server = "ciphermilld 0.1.0",
                .identity = "uid:1000",
-               .may_administer = true,
                .draining = true,
                .uptime_ms = 123456789,
                .inflight_bytes = UINT64_C(1) << 33,

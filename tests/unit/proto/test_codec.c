@@ -293,7 +293,7 @@ END_TEST
 START_TEST(test_encoding_refuses_contradictions)
 {
     static const uint32_t column[2] = {1, 2};
-    static const uint8_t bytes[20] = {1}, parts[2] = {1, 2};
+    static const uint8_t bytes[20] = {1}, parts[2] = {1, 2}, unknown_parts[2] = {1, 4};
     const struct cm_batch cases[] = {
         {.count = 2, .lengths = column, .ivs = {bytes, 1}},
         {.count = 2, .lengths = column, .iv_lengths = column, .ivs = {bytes, 2}},
@@ -302,6 +302,7 @@ START_TEST(test_encoding_refuses_contradictions)
         {.count = 0, .tags = {bytes, 3}},
         {.count = 2, .lengths = column, .parts = parts},
         {.count = 2, .lengths = column, .operations = column},
+        {.count = 2, .lengths = column, .parts = unknown_parts, .operations = column},
     };
     const struct cm_hello hello = {.session_token = {bytes, 15}};
     const struct cm_welcome welcome = {.session_token = {bytes, 17}};

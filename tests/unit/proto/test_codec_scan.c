@@ -291,6 +291,20 @@ START_TEST(test_lengths_of_tokens_and_ids)
 }
 END_TEST
 
+START_TEST(test_keys_in_answers)
+{
+    reset();
+    wire_bytes(&wire, 16, "\x08\x01", 2); /* a handle without its key */
+    ck_assert_int_eq(get_answer(), CM_CODEC_MALFORMED);
+    reset();
+    wire_bytes(&wire, 16, "\x08\x01\x12\x00", 4);
+    ck_assert_int_eq(get_answer(), CM_CODEC_OK);
+    reset();
+    wire_bytes(&wire, 17, "\x12\x02id", 4); /* an id of two bytes */
+    ck_assert_int_eq(get_answer(), CM_CODEC_MALFORMED);
+}
+END_TEST
+
 START_TEST(test_unknown_call)
 {
     struct cm_call call;
@@ -344,6 +358,7 @@ static void add(TCase *test_case)
     tcase_add_test(test_case, test_malformed);
     tcase_add_test(test_case, test_strings_with_a_zero_inside);
     tcase_add_test(test_case, test_lengths_of_tokens_and_ids);
+    tcase_add_test(test_case, test_keys_in_answers);
     tcase_add_test(test_case, test_unknown_call);
     tcase_add_test(test_case, test_unpacked_columns_are_read);
 }

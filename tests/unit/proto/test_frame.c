@@ -33,9 +33,12 @@ START_TEST(test_put)
     cm_frame_put(&frame, bytes);
     ck_assert_mem_eq(bytes, prefix, sizeof prefix);
     ck_assert_uint_eq(bytes[CM_FRAME_PREFIX_BYTES], 0xee);
+    frame.version = 0xfb;
+    frame.type = 0xfa;
     frame.header_length = 0xfffefdfc;
     frame.body_length = 0x80706050;
     cm_frame_put(&frame, bytes);
+    ck_assert_mem_eq(bytes + 4, "\xfb\xfa\0\0", 4);
     ck_assert_mem_eq(bytes + 8, "\xfc\xfd\xfe\xff\x50\x60\x70\x80", 8);
 }
 END_TEST

@@ -74,6 +74,7 @@ static const struct golden {
     FRAME(call, CALL, call_get_status),
     FRAME(call, CALL, call_get_implementations),
     FRAME(call, CALL, call_create_key),
+    FRAME(call, CALL, call_import_key),
     FRAME(call, CALL, call_list_keys),
     FRAME(call, CALL, call_describe_key),
     FRAME(call, CALL, call_destroy_key),
