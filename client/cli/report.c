@@ -31,11 +31,7 @@ static const struct {
     {CM_ERR_NO_SUCH_KEY, 0, "'ciphermill key list' shows the keys"},
     {CM_ERR_KEY_UNUSABLE, 0, "'ciphermill key describe NAME' shows the states of its versions"},
     {CM_ERR_NOT_PERMITTED, CODE_REFUSED, "'ciphermill key describe NAME' shows what the key allows"},
-    {CM_ERR_ACCESS_DENIED, CODE_REFUSED,
-     "'ciphermill status' shows who the daemon takes you for; administering takes root or the daemon's own "
-     "user "
-     "on its Unix socket"},
-    {CM_ERR_EXISTS, 0, "choose another name, or destroy the key first"},
+    {CM_ERR_ACCESS_DENIED, CODE_REFUSED, "'ciphermill status' shows who the daemon takes you for"},
     {CM_ERR_OVERLOADED, 0, "try again in a moment"},
     {CM_ERR_GOING_AWAY, 0, "try again when the daemon is back"},
     {CM_ERR_STORE_FAILED, 0, "the daemon's log has the cause"},

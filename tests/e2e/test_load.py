@@ -26,6 +26,8 @@ class Load(Case):
             argv = [COMMAND, "--endpoint", (d.unix, d.tcp)[number % 2], "bench", "--json", "--mode", mode, "--bits",
                     chosen.choice(("128", "192", "256")), "--size", size, "--batch", batch, "--inflight", "4",
                     "--connections", "2", "--duration", str(SECONDS)]
+            if number % 2 == 1:
+                argv += ["--admin-endpoint", d.unix]
             waiting.append((argv, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)))
         for argv, process in waiting:
             out, err = process.communicate(timeout=(SECONDS + 60) * SLOW)

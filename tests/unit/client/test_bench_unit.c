@@ -122,6 +122,26 @@ START_TEST(test_old_answers_are_wrong)
 }
 END_TEST
 
+/* So that an answer to the round before is wrong even if all of it arrives. */
+START_TEST(test_input_differs_each_round)
+{
+    uint8_t before[MOST];
+    const struct combination kind = {_i / 2 + 1, _i % 2 + 1};
+    bool may_differ = kind.mode != CM_GCM || kind.direction == CM_ENCRYPT; /* else the tag would be wrong */
+
+    plan = (struct plan){.batch = ITEMS, .size_least = MOST - 4, .size_most = MOST - 4, .key_bits = 192};
+    keys.key_bits = 192;
+    reference_init(&reference, &keys);
+    ck_assert(unit_init(&unit, &plan, kind, 16, &reference));
+    unit_prepare(&unit, &plan);
+    memcpy(before, unit.items[0].in, MOST - 4);
+    unit_prepare(&unit, &plan);
+    ck_assert_int_eq(memcmp(before, unit.items[0].in, MOST - 4) != 0, may_differ);
+    unit_done(&unit);
+    reference_done(&reference);
+}
+END_TEST
+
 START_TEST(test_sizes_stay_in_range)
 {
     setup_unit(CM_CTR, CM_ENCRYPT, false);
@@ -143,6 +163,7 @@ static void add(TCase *test_case)
 {
     tcase_add_loop_test(test_case, test_judge, 0, 16);
     tcase_add_loop_test(test_case, test_old_answers_are_wrong, 0, 8);
+    tcase_add_loop_test(test_case, test_input_differs_each_round, 0, 8);
     tcase_add_test(test_case, test_sizes_stay_in_range);
 }
 
