@@ -25,7 +25,7 @@ enum cm_aes_status {
     CM_AES_BAD_IV = -4,      /* wrong IV length for the mode */
     CM_AES_BAD_TAG_LENGTH = -5, /* not 4, 8 or 12 to 16 */
     CM_AES_BAD_KEY_LENGTH = -6, /* not 16, 24 or 32 bytes */
-    CM_AES_UNAVAILABLE = -7     /* no such implementation, or this processor can't run it */
+    CM_AES_UNAVAILABLE = -7     /* no such implementation, mode without padding, mode that can't be cut */
 };
 
 enum { CM_AES_BLOCK_BYTES = 16, CM_AES_MAX_KEY_BYTES = 32, CM_AES_MAX_TAG_BYTES = 16 };
@@ -61,8 +61,9 @@ struct cm_aes_row;
 /* Resolves the table: reads the processor's features together with what the operating system enables,
  * applies `limit` (an implementation's name: it and everything narrower; NULL or "": no limit) and runs the
  * known-answer self-test of every implementation that would be used; one that fails is never chosen.
- * Call once, before any other thread uses crypto/. Returns CM_AES_OK, or CM_AES_UNAVAILABLE if `limit` is no
- * known name. The program passes getenv("CIPHERMILL_CPU"); this folder reads no environment. */
+ * Call before any other thread uses crypto/. Returns CM_AES_OK, or CM_AES_UNAVAILABLE if `limit` is no known
+ * name, or if for some mode not even portable passes its self-test. The program passes
+ * getenv("CIPHERMILL_CPU"); this folder reads no environment. */
 int cm_aes_init(const char *limit) __attribute__((warn_unused_result));
 
 /* The row that dispatch chose for a mode and direction. Never NULL after cm_aes_init: portable is complete.

@@ -60,8 +60,8 @@ static void examine(size_t index, enum cm_aes_mode mode, enum cm_aes_direction d
         if (index > limit) {
             reason = "limited by CIPHERMILL_CPU";
         } else if ((wrong = cm_selftest(row, reference)) != NULL) {
-            snprintf(found[index][mode][direction].text, sizeof found[index][mode][direction].text,
-                     "self-test failed: %s", wrong);
+            (void)snprintf(found[index][mode][direction].text, sizeof found[index][mode][direction].text,
+                           "self-test failed: %s", wrong);
             reason = found[index][mode][direction].text;
         } else {
             chosen[mode][direction] = index;
@@ -119,7 +119,9 @@ bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_dire
 {
     if (index >= TABLE_LENGTH)
         return false;
-    const char *reason = resolved ? found[index][mode][direction].reason : "not initialized";
+    const char *reason = found[index][mode][direction].reason;
+    if (reason == NULL)
+        reason = "cm_aes_init has not run";
     *ret_implementation = (struct cm_aes_implementation){
         .name = table[index].name,
         .compiled = row_at(index, mode, direction) != NULL,

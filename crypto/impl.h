@@ -28,7 +28,7 @@ typedef void cm_expand_fn(void *form, const uint8_t *key, size_t key_length);
  *   padding, stands in its place at the end of the destination.
  * - GCM: hands the full tag of each message to cm_gcm_tag. A message may be decrypted before its tag is
  * known.
- * - Leaves no secrets in registers. What it leaves on the stack, the caller of `run` wipes: stack_bytes. */
+ * - Leaves no secrets in vector registers. What it leaves on the stack, its caller wipes: stack_bytes. */
 typedef void cm_run_fn(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count);
 
 /* GCM only: one part of a message. In the `first`, makes chain (the counter block after J0), first_pad and
@@ -42,8 +42,8 @@ struct cm_aes_row {
     enum cm_aes_mode mode;
     enum cm_aes_direction direction;
     size_t form_size;
-    size_t
-        stack_bytes; /* upper bound on the stack that `run` and `part` may soil, at most CM_MAX_STACK_BYTES */
+    /* Upper bound on the stack that `expand`, `run` and `part` soil, at most CM_MAX_STACK_BYTES. */
+    size_t stack_bytes;
     cm_expand_fn *expand;
     cm_run_fn *run;
     cm_part_fn *part; /* NULL but in GCM */

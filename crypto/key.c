@@ -12,8 +12,8 @@ void cm_aes_wipe(void *memory, size_t length)
     __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-/* The compiler spills what it likes; so the one place that calls a kernel wipes, once a batch, the stretch of
- * stack that the kernel's frames lay in. This frame starts where theirs did, and stacks grow downwards on all
+/* The compiler spills what it likes; so whoever has called a kernel wipes, once a batch, the stretch of stack
+ * that the kernel's frames lay in. This frame starts where theirs did, and stacks grow downwards on all
  * processors that this runs on. */
 __attribute__((noinline)) void cm_wipe_stack(size_t bytes)
 {
@@ -37,12 +37,12 @@ bool cm_aes_equal(const void *a, const void *b, size_t length)
 unsigned cm_key_expand(uint32_t *ret_words, const uint8_t *key, size_t key_length,
                        uint32_t (*sub_word)(uint32_t word))
 {
-    unsigned key_words = (unsigned)(key_length / 4);
-    unsigned rounds = key_words + 6;
+    size_t key_words = key_length / 4;
+    size_t rounds = key_words + 6;
     uint32_t constant = 1;
-    for (unsigned i = 0; i < key_words; i++)
+    for (size_t i = 0; i < key_words; i++)
         ret_words[i] = cm_load32_le(key + 4 * i);
-    for (unsigned i = key_words; i < 4 * (rounds + 1); i++) {
+    for (size_t i = key_words; i < 4 * (rounds + 1); i++) {
         uint32_t word = ret_words[i - 1];
         if (i % key_words == 0) {
             word = sub_word(word >> 8 | word << 24) ^ constant;
@@ -52,7 +52,7 @@ unsigned cm_key_expand(uint32_t *ret_words, const uint8_t *key, size_t key_lengt
         }
         ret_words[i] = ret_words[i - key_words] ^ word;
     }
-    return rounds;
+    return (unsigned)rounds;
 }
 
 size_t cm_aes_key_size(const struct cm_aes_row *row)
@@ -69,6 +69,7 @@ int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, con
     memory->row = row;
     memory->rounds = (unsigned)(key_length / 4 + 6);
     row->expand(memory->form, key, key_length);
+    cm_wipe_stack(row->stack_bytes);
     return CM_AES_OK;
 }
 

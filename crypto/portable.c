@@ -343,12 +343,12 @@ enum { STACK_BYTES = 4096 };
 
 #define ROW(the_mode, the_direction, the_run)                                                                \
     {                                                                                                        \
-        .name = "portable", .mode = the_mode, .direction = the_direction, .form_size = sizeof(struct form),  \
-        .stack_bytes = STACK_BYTES, .expand = expand, .run = the_run                                         \
+        .name = "portable", .mode = (the_mode), .direction = (the_direction),                                \
+        .form_size = sizeof(struct form), .stack_bytes = STACK_BYTES, .expand = expand, .run = (the_run)     \
     }
 #define GCM_ROW(the_direction)                                                                               \
     {                                                                                                        \
-        .name = "portable", .mode = CM_AES_GCM, .direction = the_direction,                                  \
+        .name = "portable", .mode = CM_AES_GCM, .direction = (the_direction),                                \
         .form_size = sizeof(struct form), .stack_bytes = STACK_BYTES, .expand = expand_gcm, .run = gcm,      \
         .part = gcm_part                                                                                     \
     }

@@ -155,7 +155,7 @@ static bool agrees(const struct cm_aes_row *row, const struct cm_aes_row *refere
     if (key == NULL || other == NULL)
         return false;
     for (size_t i = 0; i < MESSAGES; i++) {
-        size_t at = i * MAX_BLOCKS * 16;
+        size_t at = i * 16 * MAX_BLOCKS;
         struct cm_aes_item item = {.source = source + at,
                                    .destination = want + at,
                                    .length = 16 * 3 * i + (whole ? 0 : i),

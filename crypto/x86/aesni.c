@@ -756,8 +756,8 @@ enum { STACK_BYTES = 1024 };
 
 #define ROW(the_mode, the_direction, the_form, the_expand, the_run, the_part)                                \
     {                                                                                                        \
-        .name = "aesni", .mode = the_mode, .direction = the_direction, .form_size = sizeof(the_form),        \
-        .stack_bytes = STACK_BYTES, .expand = the_expand, .run = the_run, .part = the_part                   \
+        .name = "aesni", .mode = (the_mode), .direction = (the_direction), .form_size = sizeof(the_form),    \
+        .stack_bytes = STACK_BYTES, .expand = (the_expand), .run = (the_run), .part = (the_part)             \
     }
 
 const struct cm_implementation cm_aesni =
