@@ -59,6 +59,8 @@ int fake_next(struct fake_peer *peer)
     peer->bytes = NULL;
     if (!read_all(peer->fd, prefix, sizeof prefix))
         return 0;
+    if (memcmp(prefix, "GET / HTTP/1.0", 14) == 0)
+        return 0;
     must(cm_frame_parse(prefix, sizeof prefix, CM_HEADER_LIMIT, peer->fake->limits.frame_bytes,
                         &peer->frame) == 0,
          "a frame from the client");

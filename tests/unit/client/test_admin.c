@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Administration: what a call carries, and that it is repeated under the same operation id. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/admin.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,5 +158,5 @@ int main(void)
         lists_come_in_pages,
         what_the_daemon_tells_of_itself,
     };
-    return RUN_SUITE("client/admin", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/admin", setup, teardown, tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cm_submit, cm_poll and cm_fd: order, limits, the descriptor, broken connections, deadlines. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -302,5 +302,5 @@ int main(void)
         a_child_does_not_hold_the_descriptor_readable,
         closing_with_batches_in_flight,
     };
-    return RUN_SUITE("client/async", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/async", setup, teardown, tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking batches against a fake daemon: bytes, slots, limits, results. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <stdlib.h>
 #include <string.h>
@@ -301,5 +301,5 @@ int main(void)
         every_length_goes_both_ways,          many_items_with_gaps, many_frames,     limits_are_kept,
         unlike_items_get_frames_of_their_own, wrong_arguments,      refused_batches,
     };
-    return RUN_SUITE("client/batch", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/batch", setup, teardown, tests);
 }

@@ -2,7 +2,7 @@
 /* Codes, their names and their retry classes. */
 #include "error.h"
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <string.h>
 
 static void nothing(void)
@@ -73,5 +73,5 @@ int main(void)
         unknown_codes_do_no_harm,
         texts_are_cut_and_ended,
     };
-    return RUN_SUITE("client/error", nothing, nothing, tests);
+    return RUN_WITH_FIXTURE("client/error", nothing, nothing, tests);
 }

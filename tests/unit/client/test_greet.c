@@ -2,7 +2,7 @@
 /* Connecting: endpoints, wrong peers, refusals, versions, each with its own error within the connect timeout.
  */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -338,5 +338,5 @@ int main(void)
         refusals_and_versions,
         a_slow_daemon_is_a_daemon,
     };
-    return RUN_SUITE("client/greet", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/greet", setup, teardown, tests);
 }

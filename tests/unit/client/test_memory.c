@@ -3,7 +3,7 @@
  * functions here in malloc's place, for the library's code and this file; protobuf-c's own allocations go by.
  */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/admin.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,5 +133,5 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {each_allocation_fails_once};
-    return RUN_SUITE("client/memory", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/memory", setup, teardown, tests);
 }

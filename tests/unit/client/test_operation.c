@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages in parts: how they travel, how they end, and who else may use the connection meanwhile. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,5 +222,5 @@ int main(void)
         an_operation_ends_with_its_connection,
         what_is_wrong_from_the_start,
     };
-    return RUN_SUITE("client/operation", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/operation", setup, teardown, tests);
 }

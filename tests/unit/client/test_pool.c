@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections lent to threads, made anew after a restart, and left to the parent after a fork. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,5 +336,5 @@ int main(void)
         waiting_for_a_connection_ends,
         a_child_connects_anew_and_the_parent_goes_on,
     };
-    return RUN_SUITE("client/pool", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/pool", setup, teardown, tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a daemon may answer wrongly, late, partly or not at all, and what the library says then. */
 #include "fake.h"
-#include "suite.h"
+#include "fixture.h"
 #include <ciphermill/ciphermill.h>
 #include <stdlib.h>
 #include <string.h>
@@ -469,5 +469,5 @@ int main(void)
         goodbyes,
         a_refusal_after_the_greeting,
     };
-    return RUN_SUITE("client/reply", setup, teardown, tests);
+    return RUN_WITH_FIXTURE("client/reply", setup, teardown, tests);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs one test case with a fixture: the main function of every test here. */
-#ifndef CM_TEST_SUITE_H
-#define CM_TEST_SUITE_H
+#ifndef CM_TEST_FIXTURE_H
+#define CM_TEST_FIXTURE_H
 
 #include <check.h>
 #include <stddef.h>
 
-static inline int run_suite(const char *name, void (*setup)(void), void (*teardown)(void),
-                            const TTest *const *tests, size_t count)
+static inline int run_with_fixture(const char *name, void (*setup)(void), void (*teardown)(void),
+                                   const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
@@ -23,7 +23,7 @@ static inline int run_suite(const char *name, void (*setup)(void), void (*teardo
     return failed != 0;
 }
 
-#define RUN_SUITE(name, setup, teardown, tests)                                                              \
-    run_suite(name, setup, teardown, tests, sizeof(tests) / sizeof((tests)[0]))
+#define RUN_WITH_FIXTURE(name, setup, teardown, tests)                                                       \
+    run_with_fixture(name, setup, teardown, tests, sizeof(tests) / sizeof((tests)[0]))
 
 #endif
