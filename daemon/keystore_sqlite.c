@@ -102,24 +102,24 @@ static void escape(const char *path, char *ret_uri)
 }
 
 /* Without a log beside it the file is all there is, and SQLite may take it for immutable. With one (the
- * daemon was killed) the log belongs to the data: it is read with its index in memory (exclusive mode) and
- * without locks (ours stands above them), and not folded in on closing. */
+ * daemon was killed) the log belongs to the data: SQLite reads it, keeps its index in memory in exclusive
+ * mode, and is told not to fold it in on closing. That mode takes a lock for which the file must be open for
+ * writing. */
 static int open_for_reading(struct cm_keystore *store)
 {
+    static const char careful[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON";
     char uri[3 * PATH_MAX + 64], escaped[3 * PATH_MAX], log[PATH_MAX + 8];
     struct stat info;
     snprintf(log, sizeof log, "%s-wal", store->path);
     bool has_log = stat(log, &info) == 0 && info.st_size > 0;
     escape(store->path, escaped);
-    snprintf(uri, sizeof uri, "file:%s?mode=ro&%s", escaped, has_log ? "nolock=1" : "immutable=1");
-    if (sqlite3_open_v2(uri, &store->database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK ||
+    snprintf(uri, sizeof uri, "file:%s?%s", escaped, has_log ? "mode=rw" : "mode=ro&immutable=1");
+    int flags =
+        (has_log ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(uri, &store->database, flags, NULL) != SQLITE_OK ||
         sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK)
         return -1;
-    return !has_log || sqlite3_exec(store->database, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL) ==
-                           SQLITE_OK
-               ? 0
-               : -1;
+    return !has_log || sqlite3_exec(store->database, careful, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
 static int sqlite_load(struct cm_keystore *store, cm_keystore_visit visit, void *context,
