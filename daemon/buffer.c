@@ -123,6 +123,11 @@ bool cm_budget_borrow(struct cm_budget *budget)
     return !atomic_exchange_explicit(&budget->lent, true, memory_order_relaxed);
 }
 
+bool cm_budget_is_lent(const struct cm_budget *budget)
+{
+    return atomic_load_explicit(&budget->lent, memory_order_relaxed);
+}
+
 void cm_budget_give_back(struct cm_budget *budget)
 {
     atomic_store_explicit(&budget->lent, false, memory_order_relaxed);

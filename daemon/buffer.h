@@ -58,6 +58,7 @@ uint64_t cm_budget_room(const struct cm_budget *budget);
 /* When everyone waits for room to complete what they hold, nobody would ever free anything. So one at a time
  * may borrow the reserve and complete. True if the caller is the one now. */
 bool cm_budget_borrow(struct cm_budget *budget);
+bool cm_budget_is_lent(const struct cm_budget *budget);
 void cm_budget_give_back(struct cm_budget *budget);
 
 #endif

@@ -123,6 +123,33 @@ static void settle_input(struct cm_conn *conn)
         cm_conn_close(conn, CM_CLOSE_PRESSURE);
 }
 
+/* While memory is short, what can be finished at once is begun all the same: a frame of which everything that
+ * is missing already waits in the socket, if its reply will fit there too. Nothing of it stays, so nobody who
+ * holds memory keeps small requests of others from being served. 0: there is no such frame. */
+static size_t finishable(struct cm_conn *conn)
+{
+    const struct cm_limits *limits = &conn->worker->common->config->limits;
+    size_t held = conn->end - conn->start, waiting, sendable;
+    uint8_t prefix[CM_FRAME_PREFIX_BYTES];
+    struct cm_frame frame;
+    ssize_t there = conn->channel.transport->peek(&conn->channel, prefix, sizeof prefix, &waiting, &sendable);
+    if (there < 0)
+        return 0;
+    if (there == 0)
+        return CM_FRAME_PREFIX_BYTES; /* a read will find nothing, or the end */
+    size_t total = conn->wanted;
+    if (held == 0) {
+        int rc = cm_frame_parse(prefix, (size_t)there, limits->header_bytes, limits->frame_bytes, &frame);
+        if (rc == CM_FRAME_MORE)
+            return 0;
+        if (rc != CM_FRAME_OK)
+            return CM_FRAME_PREFIX_BYTES; /* will be refused */
+        total = cm_frame_total(&frame);
+    }
+    size_t missing = total - held;
+    return missing <= waiting && total <= sendable ? missing : 0;
+}
+
 /* How much may be read now into `space` bytes; 0: wait for room. */
 static size_t read_window(struct cm_conn *conn, size_t space)
 {
@@ -134,13 +161,13 @@ static size_t read_window(struct cm_conn *conn, size_t space)
     size_t useful = space < WINDOW_LEAST ? space : WINDOW_LEAST;
     if (room >= useful)
         return room < space ? (size_t)room : space;
-    /* Half a frame holds memory until the other half comes: one such connection at a time may go on. */
     size_t held = conn->end - conn->start;
-    if (held == 0 || (!conn->borrows_reserve && !cm_budget_borrow(budget_of(conn))))
-        return 0;
-    conn->borrows_reserve = true;
-    size_t missing = conn->wanted > held ? conn->wanted - held : WINDOW_LEAST;
-    return missing < space ? missing : space;
+    size_t window;
+    if (conn->borrows_reserve)
+        window = conn->wanted > held ? conn->wanted - held : CM_FRAME_PREFIX_BYTES;
+    else
+        window = finishable(conn);
+    return window < space ? window : space;
 }
 
 /* --- Events of the channel --------------------------------------------------------------------------------
@@ -186,6 +213,8 @@ static void on_received(struct cm_channel *channel, ssize_t length)
         return;
     if (length == UV_ENOBUFS) {
         conn->starved = true;
+        if (conn->starved_ms == 0)
+            conn->starved_ms = now_ms(conn);
         conn->worker->starved++;
         cm_worker_hurry(conn->worker);
         update_reading(conn);
@@ -196,6 +225,7 @@ static void on_received(struct cm_channel *channel, ssize_t length)
         return;
     }
     conn->heard_ms = now_ms(conn);
+    conn->starved_ms = 0;
     if (conn->input == NULL) {
         conn->input = conn->worker->spare;
         conn->borrowed = true;

@@ -51,7 +51,7 @@ struct cm_conn {
     uint64_t call_id, begun_ns;
 
     uint64_t charged; /* to the budget */
-    uint64_t opened_ms, heard_ms, progress_ms, linger_until_ms;
+    uint64_t opened_ms, heard_ms, progress_ms, starved_ms, linger_until_ms;
     uint64_t moved; /* bytes since progress_ms */
     bool reading, starved, borrows_reserve;
     bool goodbye_wanted, goodbye_sent;
@@ -76,7 +76,9 @@ void cm_conn_charge(struct cm_conn *conn);
 /* All connections of a worker. */
 void cm_conn_drain_all(struct cm_worker *worker);
 void cm_conn_close_all(struct cm_worker *worker);
-void cm_conn_resume_starved(struct cm_worker *worker);
+/* Lets connections go on that wait for room, where there is some. `all`: those for which there is none look
+ * again too, since the rest of a small frame may have arrived. */
+void cm_conn_resume_starved(struct cm_worker *worker, bool all);
 void cm_conn_tick_all(struct cm_worker *worker, bool second);
 
 #endif

@@ -6,6 +6,7 @@
 
 enum {
     PRESSURE_STALL_MS = 1000, /* while memory is short, whoever is stalled for longer goes */
+    BORROWED_STALL_MS = 200,  /* the one who borrows the reserve keeps others waiting */
     PRESSURE_FREES = 8,       /* until this part of the limit is free again */
     SILENCE_MS = 200,         /* after a goodbye, whoever says nothing for this long has nothing to say */
     QUIET_MS = 1000,          /* a connection's own buffer goes back after this long without a byte */
@@ -62,6 +63,8 @@ static void tick(struct cm_conn *conn, uint64_t now, bool second)
         cm_conn_close(conn, CM_CLOSE_GREETING);
     } else if (stalled >= config->stall_timeout_ms) {
         close_stalled(conn, CM_CLOSE_STALLED, stalled);
+    } else if (conn->borrows_reserve && stalled >= BORROWED_STALL_MS) {
+        close_stalled(conn, CM_CLOSE_PRESSURE, stalled);
     } else if (conn->goodbye_sent && !conn->busy && !conn->unsent && now - conn->heard_ms >= SILENCE_MS) {
         cm_conn_close(conn, CM_CLOSE_DRAIN);
     } else if (!conn->pinned && !holds(conn) && conn->input != NULL && now - conn->heard_ms >= QUIET_MS) {
@@ -106,18 +109,29 @@ void cm_conn_tick_all(struct cm_worker *worker, bool second)
     relieve(worker, now);
 }
 
-void cm_conn_resume_starved(struct cm_worker *worker)
+static void resume(struct cm_conn *conn)
 {
-    const struct cm_budget *budget = &worker->common->budget;
-    for (struct cm_conn *conn = worker->connections; conn != NULL && worker->starved > 0; conn = conn->next) {
-        bool lendable = conn->end > conn->start && !atomic_load_explicit(&budget->lent, memory_order_relaxed);
-        if (!conn->starved || (cm_budget_room(budget) < CM_POOL_SMALLEST && !lendable))
-            continue;
-        conn->starved = false;
-        worker->starved--;
-        conn->progress_ms = uv_now(&worker->loop);
-        cm_conn_advance(conn);
+    conn->starved = false;
+    conn->worker->starved--;
+    conn->progress_ms = uv_now(&conn->worker->loop);
+    cm_conn_advance(conn);
+}
+
+void cm_conn_resume_starved(struct cm_worker *worker, bool all)
+{
+    struct cm_budget *budget = &worker->common->budget;
+    struct cm_conn *first = NULL;
+    for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next)
+        if (conn->starved && (first == NULL || conn->starved_ms < first->starved_ms))
+            first = conn;
+    /* Whoever has waited longest may complete at the reserve's expense. */
+    if (first != NULL && cm_budget_room(budget) < CM_POOL_SMALLEST && cm_budget_borrow(budget)) {
+        first->borrows_reserve = true;
+        resume(first);
     }
+    for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next)
+        if (conn->starved && (all || cm_budget_room(budget) >= CM_POOL_SMALLEST))
+            resume(conn);
 }
 
 void cm_conn_drain_all(struct cm_worker *worker)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 struct cm_channel;
@@ -32,6 +33,10 @@ struct cm_transport {
     ssize_t (*try_write)(struct cm_channel *channel, const uv_buf_t parts[], unsigned count);
     /* Writes everything; the memory must stay until on_written. One at a time. */
     int (*write)(struct cm_channel *channel, const uv_buf_t parts[], unsigned count);
+    /* Looks at what waits to be read and leaves it there: copies the first bytes, tells how many wait in all,
+     * and how many could be written at once. Returns how many were copied, or negative if it can't tell. */
+    ssize_t (*peek)(struct cm_channel *channel, uint8_t *first, size_t length, size_t *ret_waiting,
+                    size_t *ret_sendable);
     /* Bytes of the running `write` that have not left. */
     size_t (*queued)(const struct cm_channel *channel);
     /* Nothing more will be written; the peer sees the end. */

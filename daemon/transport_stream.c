@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -83,6 +84,23 @@ static int stream_write(struct cm_channel *channel, const uv_buf_t parts[], unsi
     return uv_write(&channel->write, &channel->uv.stream, parts, count, on_write);
 }
 
+/* Both kinds of socket count what they hold with the kernel's overhead, or may hold less than they say: a
+ * quarter of what is left surely fits. */
+static ssize_t stream_peek(struct cm_channel *channel, uint8_t *first, size_t length, size_t *ret_waiting,
+                           size_t *ret_sendable)
+{
+    uv_os_fd_t fd;
+    int waiting = 0, unsent = 0, room = 0;
+    socklen_t room_length = sizeof room;
+    if (uv_fileno(&channel->uv.handle, &fd) != 0 || ioctl(fd, FIONREAD, &waiting) != 0 ||
+        ioctl(fd, TIOCOUTQ, &unsent) != 0 || getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &room_length) != 0)
+        return UV_EINVAL;
+    ssize_t copied = recv(fd, first, length, MSG_PEEK | MSG_DONTWAIT);
+    *ret_waiting = (size_t)waiting;
+    *ret_sendable = room > unsent ? (size_t)(room - unsent) / 4 : 0;
+    return copied < 0 ? 0 : copied;
+}
+
 static size_t stream_queued(const struct cm_channel *channel)
 {
     return uv_stream_get_write_queue_size(&channel->uv.stream);
@@ -101,11 +119,11 @@ static void stream_close(struct cm_channel *channel)
 }
 
 const struct cm_transport cm_transport_unix = {
-    "unix",       open_unix,     stream_read_start, stream_read_stop, stream_try_write,
-    stream_write, stream_queued, stream_end,        stream_close,
+    "unix",       open_unix,   stream_read_start, stream_read_stop, stream_try_write,
+    stream_write, stream_peek, stream_queued,     stream_end,       stream_close,
 };
 
 const struct cm_transport cm_transport_tcp = {
-    "tcp",        open_tcp,      stream_read_start, stream_read_stop, stream_try_write,
-    stream_write, stream_queued, stream_end,        stream_close,
+    "tcp",        open_tcp,    stream_read_start, stream_read_stop, stream_try_write,
+    stream_write, stream_peek, stream_queued,     stream_end,       stream_close,
 };

@@ -119,7 +119,10 @@ static void on_tick(uv_timer_t *timer)
         wipe_scratch(worker);
     }
     cm_conn_tick_all(worker, second);
-    if (worker->hurried && !worker->draining && worker->starved == 0) {
+    if (worker->starved > 0)
+        cm_conn_resume_starved(worker, true);
+    if (worker->hurried && !worker->draining && worker->starved == 0 &&
+        !cm_budget_is_lent(&worker->common->budget)) {
         worker->hurried = false;
         uv_timer_start(timer, on_tick, TICK_MS, TICK_MS);
     }
@@ -138,7 +141,7 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct cm_worker *worker = prepare->data;
     if (worker->starved > 0)
-        cm_conn_resume_starved(worker);
+        cm_conn_resume_starved(worker, false);
     cm_metrics_add(&worker->metrics.busy_ns, uv_hrtime() - worker->woke_ns);
     atomic_store_explicit(&worker->idle, true, memory_order_relaxed);
 }
