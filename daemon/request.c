@@ -152,11 +152,6 @@ static bool take_id(struct cm_conn *conn, uint64_t request_id)
     return false;
 }
 
-static uint32_t status_of_codec(int error)
-{
-    return error == CM_CODEC_TOO_COMPLEX ? CM_STATUS_TOO_LARGE : CM_STATUS_BAD_REQUEST;
-}
-
 static void reply_batch(struct cm_conn *conn, struct cm_arena *arena, const struct cm_batch *batch,
                         const struct cm_batch_reply *reply, const uint8_t *body)
 {
@@ -267,7 +262,8 @@ static void handle_batch(struct cm_conn *conn, const struct cm_frame *frame, con
     if (!take_id(conn, request->batch.request_id))
         return;
     if (rc != CM_CODEC_OK) {
-        refuse_batch(conn, arena, &request->batch, status_of_codec(rc), "the batch's header is malformed");
+        refuse_batch(conn, arena, &request->batch, CM_STATUS_BAD_REQUEST,
+                     "the batch's header is malformed or has too many fields");
         return;
     }
     if (conn->goodbye_sent) {
@@ -339,8 +335,9 @@ static void handle_call(struct cm_conn *conn, const struct cm_frame *frame, cons
     if (rc != CM_CODEC_OK || conn->goodbye_sent) {
         const struct cm_answer answer = {
             .request_id = call.request_id,
-            .status = rc != CM_CODEC_OK ? status_of_codec(rc) : (uint32_t)CM_STATUS_GOING_AWAY,
-            .text = rc != CM_CODEC_OK ? "the call's header is malformed" : "the daemon is going away"};
+            .status = rc != CM_CODEC_OK ? CM_STATUS_BAD_REQUEST : CM_STATUS_GOING_AWAY,
+            .text = rc != CM_CODEC_OK ? "the call's header is malformed or has too many fields"
+                                      : "the daemon is going away"};
         explicit_bzero(body, frame->body_length); /* may be a key */
         reply_call(conn, arena, &answer);
         return;

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`ciphermill key`: create, import, list, describe, destroy; what is refused; what survives a restart."""
+import os
+
 from harness import Case, main, openssl, pattern
 
 IV = bytes(16)
@@ -40,6 +42,16 @@ class Keys(Case):
         self.assertEqual(self.ok(self.d, "decrypt", "--key", "g", stdin=sealed).out, b"message")
         out = self.ok(self.d, "encrypt", "--key", "k", "--mode", "cbc", "--iv", IV.hex(), stdin=b"message").out
         self.assertEqual(out, openssl("cbc", key, b"message", IV))
+
+    def test_keys_survive_a_kill(self):
+        """Acknowledged is durable: what was created before SIGKILL is there afterwards."""
+        for turn in range(3):
+            key = self.import_key(self.d, f"k{turn}", pattern(32, turn))
+            self.d.kill()
+            self.d.start()
+            out = self.ok(self.d, "encrypt", "--key", f"k{turn}", "--mode", "ctr", "--iv", IV.hex(), stdin=b"x").out
+            self.assertEqual(out, openssl("ctr", key, b"x", IV))
+        self.assertEqual(self.names(), ["k0", "k1", "k2"])
 
     def test_names_and_bytes_are_taken_once(self):
         self.import_key(self.d, "k", pattern(16))
@@ -89,7 +101,6 @@ class Keys(Case):
         key = self.import_key(self.d, "k", pattern(32, 77))
         self.d.stop()
         found = []
-        import os
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 with open(os.path.join(folder, name), "rb") as file:

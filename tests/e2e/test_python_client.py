@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The independent client: right bytes in every mode, alone from PROTOCOL.md; hostile headers cost the daemon nothing."""
 import os
+import socket
 import sys
+import threading
 
 from harness import SANITIZE, Case, gcm_seal, main, openssl, pattern, process_status, run
 from pyclient import (BAD_REQUEST, CBC, CTR, DECRYPT, ECB, ENCRYPT, FIRST, GCM, LAST, MIDDLE, VERSION_MISMATCH, Client,
@@ -87,8 +89,13 @@ class PythonClient(Case):
         handle = client.open_key("k")
         # A long one first: the short ones behind it must not overtake it.
         plains = [pattern(size, 3) for size in (2000000, 1, 16, 300000, 5)]
-        sent = [client.send_batch(handle, CTR, ENCRYPT, [plain], ivs=[bytes(16)]) for plain in plains]
+        frames = [client.batch_frame(handle, CTR, ENCRYPT, [plain], ivs=[bytes(16)]) for plain in plains]
+        sent = [request_id for request_id, _ in frames]
+        # A client has to read while it sends.
+        sender = threading.Thread(target=lambda: client.socket.sendall(b"".join(data for _, data in frames)))
+        sender.start()
         replies = [client.receive_reply() for _ in sent]
+        sender.join()
         self.assertEqual([reply.request_id for reply in replies], sent)
         for reply, plain in zip(replies, plains):
             self.assertEqual(reply.outputs, [openssl("ctr", self.key, plain, bytes(16))])
@@ -125,7 +132,6 @@ class PythonClient(Case):
             self.assertIn(word, caught.exception.text.lower())
             self.assertIn("upgrade", caught.exception.text.lower())
         Client(self.d.unix, hello={"version_min": 1, "version_max": 7}).close()
-        import socket
         with socket.socket(socket.AF_UNIX) as raw:
             raw.connect(self.d.socket)
             raw.sendall(frame(F_HELLO, encode(HELLO, {"version_min": 2, "version_max": 2}), version=2))
