@@ -220,7 +220,7 @@ bool options_read(const struct form *form, struct cli *cli, int argc, char **arg
         }
     }
     if (*ret_code == CODE_OK && count < form->words_least)
-        *ret_code = report_usage(form->command, "an argument is missing: ciphermill %s %s", form->command,
-                                 form->arguments);
+        *ret_code = report_usage(form->command, "an argument is missing: ciphermill %s %.*s", form->command,
+                                 (int)strcspn(form->arguments, "\n"), form->arguments);
     return *ret_code == CODE_OK;
 }
