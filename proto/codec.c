@@ -56,26 +56,26 @@ static void allocator_free(void *data, void *pointer)
     (void)pointer;
 }
 
-int cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *descriptor,
-                    const uint8_t *header, size_t length, uint32_t fields_max, uint64_t *ret_first,
-                    void *ret_message)
+void *cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *descriptor,
+                      const uint8_t *header, size_t length, uint32_t fields_max, uint64_t *ret_first,
+                      int *ret_error)
 {
     struct arena_allocator state = {.arena = arena, .full = false};
     ProtobufCAllocator allocator = {
         .alloc = allocator_take, .free = allocator_free, .allocator_data = &state};
     uint64_t first = 0;
-    ProtobufCMessage *message;
+    ProtobufCMessage *message = NULL;
     int rc = cm_codec_scan(descriptor, header, length, fields_max, &first);
 
     if (ret_first != NULL)
         *ret_first = first;
-    if (rc != CM_CODEC_OK)
-        return rc;
-    message = protobuf_c_message_unpack(descriptor, &allocator, length, header);
-    if (message == NULL)
-        return state.full ? CM_CODEC_TOO_COMPLEX : CM_CODEC_MALFORMED;
-    memcpy(ret_message, &message, sizeof message);
-    return CM_CODEC_OK;
+    if (rc == CM_CODEC_OK) {
+        message = protobuf_c_message_unpack(descriptor, &allocator, length, header);
+        if (message == NULL)
+            rc = state.full ? CM_CODEC_TOO_COMPLEX : CM_CODEC_MALFORMED;
+    }
+    *ret_error = rc;
+    return message;
 }
 
 int cm_codec_pack(const ProtobufCMessage *message, enum cm_frame_type type, uint32_t body_length,

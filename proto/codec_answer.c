@@ -115,12 +115,12 @@ static int get_content(struct cm_arena *arena, const Ciphermill__Wire__Answer *w
 int cm_codec_get_answer(struct cm_arena *arena, const uint8_t *header, size_t length,
                         struct cm_answer *ret_answer)
 {
-    Ciphermill__Wire__Answer *wire;
     struct cm_answer answer;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__answer__descriptor, header, length, ANSWER_FIELDS_MAX,
-                             &ret_answer->request_id, &wire);
+    int rc;
+    Ciphermill__Wire__Answer *wire = cm_codec_unpack(arena, &ciphermill__wire__answer__descriptor, header,
+                                                     length, ANSWER_FIELDS_MAX, &ret_answer->request_id, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     answer = (struct cm_answer){
         .request_id = wire->request_id,
@@ -147,7 +147,8 @@ static int put_key(struct cm_arena *arena, const struct cm_key_info *key,
 {
     struct wire_key *wire = cm_arena_take(arena, sizeof *wire);
     Ciphermill__Wire__KeyVersion *versions = cm_arena_take(arena, key->version_count * sizeof *versions);
-    Ciphermill__Wire__KeyVersion **pointers = cm_arena_take(arena, key->version_count * sizeof *pointers);
+    Ciphermill__Wire__KeyVersion **pointers =
+        cm_arena_take(arena, key->version_count * sizeof(Ciphermill__Wire__KeyVersion *));
 
     if (wire == NULL || versions == NULL || pointers == NULL)
         return CM_CODEC_NO_ROOM;
@@ -176,7 +177,7 @@ static int put_key_list(struct cm_arena *arena, const struct cm_answer *answer,
                         Ciphermill__Wire__KeyList *wire)
 {
     ciphermill__wire__key_list__init(wire);
-    wire->keys = cm_arena_take(arena, answer->key_count * sizeof *wire->keys);
+    wire->keys = cm_arena_take(arena, answer->key_count * sizeof(Ciphermill__Wire__KeyInfo *));
     if (wire->keys == NULL)
         return CM_CODEC_NO_ROOM;
     for (uint32_t i = 0; i < answer->key_count; i++) {
@@ -195,7 +196,8 @@ static int put_implementations(struct cm_arena *arena, const struct cm_answer *a
 {
     size_t count = answer->implementation_count;
     Ciphermill__Wire__Implementation *rows = cm_arena_take(arena, count * sizeof *rows);
-    Ciphermill__Wire__Implementation **pointers = cm_arena_take(arena, count * sizeof *pointers);
+    Ciphermill__Wire__Implementation **pointers =
+        cm_arena_take(arena, count * sizeof(Ciphermill__Wire__Implementation *));
 
     if (rows == NULL || pointers == NULL)
         return CM_CODEC_NO_ROOM;

@@ -76,12 +76,13 @@ static int get_parts(struct cm_arena *arena, const Ciphermill__Wire__Batch *wire
 int cm_codec_get_batch(struct cm_arena *arena, const uint8_t *header, size_t length,
                        struct cm_batch *ret_batch)
 {
-    Ciphermill__Wire__Batch *wire;
     struct cm_batch batch;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__batch__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, &ret_batch->request_id, &wire);
+    int rc;
+    Ciphermill__Wire__Batch *wire =
+        cm_codec_unpack(arena, &ciphermill__wire__batch__descriptor, header, length, CM_HEADER_FIELDS_MAX,
+                        &ret_batch->request_id, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     batch = (struct cm_batch){.request_id = wire->request_id,
                               .key_handle = wire->key_handle,
@@ -190,11 +191,12 @@ int cm_codec_put_batch(struct cm_arena *arena, const struct cm_batch *batch, uin
 int cm_codec_get_batch_reply(struct cm_arena *arena, const uint8_t *header, size_t length,
                              struct cm_batch_reply *ret_reply)
 {
-    Ciphermill__Wire__BatchReply *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__batch_reply__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, &ret_reply->request_id, &wire);
+    int rc;
+    Ciphermill__Wire__BatchReply *wire =
+        cm_codec_unpack(arena, &ciphermill__wire__batch_reply__descriptor, header, length,
+                        CM_HEADER_FIELDS_MAX, &ret_reply->request_id, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     if ((wire->n_statuses != 0 && wire->n_statuses != wire->n_lengths) ||
         (uint64_t)wire->iv_length * wire->n_lengths != wire->ivs.len ||

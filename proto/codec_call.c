@@ -91,11 +91,11 @@ static void get_kind(struct cm_call *call, const Ciphermill__Wire__Call *wire)
 
 int cm_codec_get_call(struct cm_arena *arena, const uint8_t *header, size_t length, struct cm_call *ret_call)
 {
-    Ciphermill__Wire__Call *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__call__descriptor, header, length, CM_HEADER_FIELDS_MAX,
-                             &ret_call->request_id, &wire);
+    int rc;
+    Ciphermill__Wire__Call *wire = cm_codec_unpack(arena, &ciphermill__wire__call__descriptor, header, length,
+                                                   CM_HEADER_FIELDS_MAX, &ret_call->request_id, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     if (wire->operation_id.len != 0 && wire->operation_id.len != CM_OPERATION_ID_BYTES)
         return CM_CODEC_MALFORMED;

@@ -10,11 +10,11 @@ static bool is_empty_or(size_t expected, size_t length)
 int cm_codec_get_hello(struct cm_arena *arena, const uint8_t *header, size_t length,
                        struct cm_hello *ret_hello)
 {
-    Ciphermill__Wire__Hello *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__hello__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, NULL, &wire);
+    int rc;
+    Ciphermill__Wire__Hello *wire = cm_codec_unpack(arena, &ciphermill__wire__hello__descriptor, header,
+                                                    length, CM_HEADER_FIELDS_MAX, NULL, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     if (!is_empty_or(CM_TOKEN_BYTES, wire->session_token.len))
         return CM_CODEC_MALFORMED;
@@ -45,11 +45,11 @@ int cm_codec_put_hello(struct cm_arena *arena, const struct cm_hello *hello, uin
 int cm_codec_get_welcome(struct cm_arena *arena, const uint8_t *header, size_t length,
                          struct cm_welcome *ret_welcome)
 {
-    Ciphermill__Wire__Welcome *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__welcome__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, NULL, &wire);
+    int rc;
+    Ciphermill__Wire__Welcome *wire = cm_codec_unpack(arena, &ciphermill__wire__welcome__descriptor, header,
+                                                      length, CM_HEADER_FIELDS_MAX, NULL, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     if (wire->session_token.len != CM_TOKEN_BYTES || wire->limits == NULL)
         return CM_CODEC_MALFORMED;
@@ -98,11 +98,11 @@ int cm_codec_put_welcome(struct cm_arena *arena, const struct cm_welcome *welcom
 int cm_codec_get_refusal(struct cm_arena *arena, const uint8_t *header, size_t length,
                          struct cm_refusal *ret_refusal)
 {
-    Ciphermill__Wire__Refusal *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__refusal__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, NULL, &wire);
+    int rc;
+    Ciphermill__Wire__Refusal *wire = cm_codec_unpack(arena, &ciphermill__wire__refusal__descriptor, header,
+                                                      length, CM_HEADER_FIELDS_MAX, NULL, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     *ret_refusal = (struct cm_refusal){.status = wire->status,
                                        .text = wire->text,
@@ -127,11 +127,11 @@ int cm_codec_put_refusal(struct cm_arena *arena, const struct cm_refusal *refusa
 int cm_codec_get_goodbye(struct cm_arena *arena, const uint8_t *header, size_t length,
                          struct cm_goodbye *ret_goodbye)
 {
-    Ciphermill__Wire__Goodbye *wire;
-    int rc = cm_codec_unpack(arena, &ciphermill__wire__goodbye__descriptor, header, length,
-                             CM_HEADER_FIELDS_MAX, NULL, &wire);
+    int rc;
+    Ciphermill__Wire__Goodbye *wire = cm_codec_unpack(arena, &ciphermill__wire__goodbye__descriptor, header,
+                                                      length, CM_HEADER_FIELDS_MAX, NULL, &rc);
 
-    if (rc != CM_CODEC_OK)
+    if (wire == NULL)
         return rc;
     *ret_goodbye = (struct cm_goodbye){.last_request_id = wire->last_request_id, .reason = wire->reason};
     return CM_CODEC_OK;

@@ -14,10 +14,11 @@
 int cm_codec_scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *header, size_t length,
                   uint32_t fields_max, uint64_t *ret_first);
 
-/* Scans and unpacks into the arena. `ret_first` as cm_codec_scan's, or NULL. The result is never freed. */
-int cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *descriptor,
-                    const uint8_t *header, size_t length, uint32_t fields_max, uint64_t *ret_first,
-                    void *ret_message);
+/* Scans and unpacks into the arena: a message of the descriptor's type, never to be freed, or NULL.
+ * *ret_error says which. `ret_first` as cm_codec_scan's, or NULL. */
+void *cm_codec_unpack(struct cm_arena *arena, const ProtobufCMessageDescriptor *descriptor,
+                      const uint8_t *header, size_t length, uint32_t fields_max, uint64_t *ret_first,
+                      int *ret_error);
 
 /* Writes prefix, header and zero padding. `header_bound`: the header is surely not longer than this; SIZE_MAX
  * for don't know. */

@@ -32,7 +32,7 @@ static const char *const words[] = {
     [CM_STATUS_SESSION_FULL] = "session_full",
 };
 
-#define TEXT(name, number, retry, text) [number] = text,
+#define TEXT(name, number, retry, text) [number] = (text),
 static const char *const texts[] = {CM_STATUS_TABLE(TEXT)};
 #undef TEXT
 
