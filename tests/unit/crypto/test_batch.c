@@ -248,10 +248,114 @@ START_TEST(no_items_and_no_bytes)
 }
 END_TEST
 
+/* --- Slots, one behind the other ---------------------------------------------------------------------------
+ */
+
+enum { MOST_SLOTS = 17, LONGEST_SLOT = 16384 };
+
+/* A batch as it lies in a frame: one buffer, equal distances, so that lanes may meet in the caches. */
+struct frame {
+    struct harness_guard source, destination;
+    uint8_t plain[MOST_SLOTS * LONGEST_SLOT], cipher[MOST_SLOTS * LONGEST_SLOT], tags[MOST_SLOTS][16];
+    uint8_t got_tags[MOST_SLOTS][16], ivs[MOST_SLOTS][16], key[16];
+    size_t lengths[MOST_SLOTS], cipher_lengths[MOST_SLOTS];
+    size_t stride, count;
+};
+
+static void frame_fill(struct frame *frame, struct harness_random *random, enum cm_aes_mode mode,
+                       enum cm_aes_padding padding, bool equal)
+{
+    size_t most = padding == CM_AES_PKCS7 ? frame->stride - 1 : frame->stride;
+    bool any = mode == CM_AES_CTR || mode == CM_AES_GCM || padding == CM_AES_PKCS7;
+    harness_random_fill(random, frame->plain, frame->count * frame->stride);
+    harness_random_fill(random, &frame->ivs[0][0], sizeof frame->ivs);
+    for (size_t i = 0; i < frame->count; i++) {
+        size_t length = equal ? most : most - harness_random_below(random, most / 2);
+        frame->lengths[i] = any ? length : length / 16 * 16;
+        struct harness_message message = {.text = frame->plain + i * frame->stride,
+                                          .length = frame->lengths[i],
+                                          .iv = frame->ivs[i],
+                                          .iv_length = 16,
+                                          .tag_length = 16};
+        frame->cipher_lengths[i] = reference_encrypt(mode, padding, frame->key, sizeof frame->key, &message,
+                                                     frame->cipher + i * frame->stride, frame->tags[i]);
+    }
+}
+
+static void frame_run(struct frame *frame, const struct cm_aes_key *key, enum cm_aes_padding padding,
+                      enum cm_aes_direction direction, bool in_place)
+{
+    bool encrypting = direction == CM_AES_ENCRYPT;
+    bool gcm =
+        cm_aes_key_row(key) == cm_aes_row_named(CM_AES_GCM, direction, cm_aes_row_name(cm_aes_key_row(key)));
+    uint8_t *destination =
+        frame->destination.base + frame->destination.capacity - frame->count * frame->stride;
+    uint8_t *source =
+        in_place ? destination : frame->source.base + frame->source.capacity - frame->count * frame->stride;
+    struct cm_aes_item items[MOST_SLOTS];
+    memset(destination, HARNESS_STALE, frame->count * frame->stride);
+    for (size_t i = 0; i < frame->count; i++) {
+        size_t at = i * frame->stride, length = encrypting ? frame->lengths[i] : frame->cipher_lengths[i];
+        memcpy(source + at, (encrypting ? frame->plain : frame->cipher) + at, length);
+        memcpy(frame->got_tags[i], frame->tags[i], 16);
+        items[i] = (struct cm_aes_item){.source = source + at,
+                                        .destination = destination + at,
+                                        .length = length,
+                                        .iv = frame->ivs[i],
+                                        .iv_length = 16,
+                                        .tag = frame->got_tags[i],
+                                        .tag_length = 16};
+    }
+    size_t failed = cm_aes_batch(key, padding, items, frame->count);
+    require(failed == 0, "%zu of %zu slots failed", failed, frame->count);
+    for (size_t i = 0; i < frame->count; i++) {
+        char where[96];
+        snprintf(where, sizeof where, "%s: slot %zu of %zu, %zu bytes apart",
+                 cm_aes_row_name(cm_aes_key_row(key)), i, frame->count, frame->stride);
+        harness_check_output(&items[i], (encrypting ? frame->cipher : frame->plain) + i * frame->stride,
+                             encrypting ? frame->cipher_lengths[i] : frame->lengths[i],
+                             gcm ? frame->tags[i] : NULL, where);
+    }
+}
+
+START_TEST(slots_one_behind_the_other)
+{
+    static struct frame frame;
+    static const size_t strides[] = {16, 64, 256, 1024, 2048, 4096, 4160, 8192, LONGEST_SLOT};
+    static const size_t counts[] = {2, 3, 8, 9, MOST_SLOTS};
+    const char *implementation = harness_implementation((size_t)_i);
+    struct harness_random random = {.state = 21};
+    harness_guard_init(&frame.source, sizeof frame.plain);
+    harness_guard_init(&frame.destination, sizeof frame.plain);
+    for (int n = 0; n < CM_AES_MODE_COUNT * 2 * CM_AES_DIRECTION_COUNT; n++) {
+        enum cm_aes_mode mode = (enum cm_aes_mode)(n / 4);
+        enum cm_aes_padding padding = n & 2 ? CM_AES_PKCS7 : CM_AES_NO_PADDING;
+        enum cm_aes_direction direction = (enum cm_aes_direction)(n & 1);
+        if (padding == CM_AES_PKCS7 && mode != CM_AES_ECB && mode != CM_AES_CBC)
+            continue;
+        struct harness_key memory;
+        harness_random_fill(&random, frame.key, sizeof frame.key);
+        struct cm_aes_key *key =
+            harness_key_init(&memory, implementation, mode, direction, frame.key, sizeof frame.key);
+        for (size_t s = 0; s < sizeof strides / sizeof *strides; s++)
+            for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+                for (int equal = 0; equal < 2; equal++) {
+                    frame.stride = strides[s];
+                    frame.count = counts[c];
+                    frame_fill(&frame, &random, mode, padding, equal);
+                    frame_run(&frame, key, padding, direction, false);
+                    frame_run(&frame, key, padding, direction, true);
+                }
+        cm_aes_key_done(key);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *test_case)
 {
     harness_add_for_each(test_case, unequal_lengths);
     harness_add_for_each(test_case, bad_items_leave_their_neighbours_alone);
+    harness_add_for_each(test_case, slots_one_behind_the_other);
     harness_add_for_each(test_case, no_items_and_no_bytes);
 }
 
