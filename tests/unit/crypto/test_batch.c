@@ -270,7 +270,12 @@ static void frame_fill(struct frame *frame, struct harness_random *random, enum 
     harness_random_fill(random, frame->plain, frame->count * frame->stride);
     harness_random_fill(random, &frame->ivs[0][0], sizeof frame->ivs);
     for (size_t i = 0; i < frame->count; i++) {
-        size_t length = equal ? most : most - harness_random_below(random, most / 2);
+        /* Unequal: the first is long, so that kernels which look at it take the batch for one of long
+         * messages. */
+        size_t length = most;
+        if (!equal)
+            length -=
+                harness_random_below(random, i > 0 && harness_random_below(random, 2) ? most : most / 2);
         frame->lengths[i] = any ? length : length / 16 * 16;
         struct harness_message message = {.text = frame->plain + i * frame->stride,
                                           .length = frame->lengths[i],

@@ -209,55 +209,78 @@ static void iv_for_counter(const uint8_t inverse_of_h[16], const uint8_t first_c
     multiply(ret_iv, inverse_of_h, ret_iv);
 }
 
+/* The key's GHASH key backwards, and room for a question and its answers. */
+struct wrap {
+    const char *implementation;
+    struct cm_aes_key *gcm;
+    uint8_t key[16], inverse_of_h[16], iv[16], text[1024], answer[1024 + 16], output[1024];
+};
+
+/* Puts an IV in place under which the last 32 bits of the counter are all ones after `blocks` blocks of text.
+ * The first block of the answer tells that they are. */
+static void wrap_after(struct wrap *wrap, struct harness_random *random, unsigned blocks)
+{
+    uint8_t counter[16], pad[16], unused[16];
+    harness_random_fill(random, counter, sizeof counter);
+    memset(counter + 11, 0xff, 5);
+    counter[15] = (uint8_t)(0xff - blocks);
+    iv_for_counter(wrap->inverse_of_h, counter, wrap->iv);
+
+    uint32_t second = 0xffffffffU - blocks + 1;
+    for (size_t i = 0; i < 4; i++)
+        counter[15 - i] = (uint8_t)(second >> 8 * i);
+    struct harness_message block = {.text = counter, .length = 16};
+    reference_encrypt(CM_AES_ECB, CM_AES_NO_PADDING, wrap->key, sizeof wrap->key, &block, pad, unused);
+    struct harness_message message = {
+        .text = wrap->text, .length = 16, .iv = wrap->iv, .iv_length = 16, .tag_length = 16};
+    reference_encrypt(CM_AES_GCM, CM_AES_NO_PADDING, wrap->key, sizeof wrap->key, &message, wrap->answer,
+                      unused);
+    for (size_t i = 0; i < 16; i++)
+        require((pad[i] ^ wrap->text[i]) == wrap->answer[i], "the IV does not give the counter");
+}
+
+static void wrap_try(struct wrap *wrap, size_t length)
+{
+    uint8_t tag[16], answer_tag[16];
+    struct harness_message message = {
+        .text = wrap->text, .length = length, .iv = wrap->iv, .iv_length = 16, .tag_length = 16};
+    reference_encrypt(CM_AES_GCM, CM_AES_NO_PADDING, wrap->key, sizeof wrap->key, &message, wrap->answer,
+                      answer_tag);
+    struct cm_aes_item item = {.source = wrap->text,
+                               .destination = wrap->output,
+                               .length = length,
+                               .iv = wrap->iv,
+                               .iv_length = 16,
+                               .tag = tag,
+                               .tag_length = 16};
+    ck_assert_uint_eq(cm_aes_batch(wrap->gcm, CM_AES_NO_PADDING, &item, 1), 0);
+    harness_check_output(&item, wrap->answer, length, answer_tag, wrap->implementation);
+}
+
 /* GCM's counter wraps within its last 32 bits and never carries into the rest, wherever in the text that is.
  */
 START_TEST(counter_wraps_within_32_bits)
 {
-    const char *implementation = harness_implementation((size_t)_i);
+    static struct wrap wrap;
     static const uint8_t zero[16];
     struct harness_random random = {.state = 8};
-    uint8_t key[16], h[16], counter[16], iv[16], text[1024], answer[1024 + 16], output[1024];
-    uint8_t tag[16], answer_tag[16];
-    harness_random_fill(&random, key, sizeof key);
-    harness_random_fill(&random, text, sizeof text);
     struct harness_message hash_key = {.text = zero, .length = 16};
-    reference_encrypt(CM_AES_ECB, CM_AES_NO_PADDING, key, sizeof key, &hash_key, h, tag);
-    invert(h, h);
     struct harness_key memory;
-    struct cm_aes_key *gcm =
-        harness_key_init(&memory, implementation, CM_AES_GCM, CM_AES_ENCRYPT, key, sizeof key);
-    for (unsigned blocks = 0; blocks < 70; blocks++) {
-        harness_random_fill(&random, counter, sizeof counter);
-        memset(counter + 12, 0xff, 4);
-        counter[11] = blocks % 2 ? 0xff : counter[11];
-        counter[15] = (uint8_t)(0xff - blocks);
-        iv_for_counter(h, counter, iv);
-        struct harness_message message = {
-            .text = text, .length = sizeof text, .iv = iv, .iv_length = 16, .tag_length = 16};
-        reference_encrypt(CM_AES_GCM, CM_AES_NO_PADDING, key, sizeof key, &message, answer, answer_tag);
-
-        /* The first block must stand under the counter that was meant, or the IV misses the wrap. */
-        uint8_t first[16], pad[16];
-        uint32_t low = 0xffffffffU - blocks + 1;
-        for (size_t i = 0; i < 4; i++)
-            counter[15 - i] = (uint8_t)(low >> 8 * i);
-        struct harness_message block = {.text = counter, .length = 16};
-        reference_encrypt(CM_AES_ECB, CM_AES_NO_PADDING, key, sizeof key, &block, pad, tag);
-        for (size_t i = 0; i < 16; i++)
-            first[i] = pad[i] ^ text[i];
-        require(memcmp(first, answer, 16) == 0, "the IV does not give the counter");
-
-        struct cm_aes_item item = {.source = text,
-                                   .destination = output,
-                                   .length = sizeof text,
-                                   .iv = iv,
-                                   .iv_length = 16,
-                                   .tag = tag,
-                                   .tag_length = 16};
-        ck_assert_uint_eq(cm_aes_batch(gcm, CM_AES_NO_PADDING, &item, 1), 0);
-        harness_check_output(&item, answer, sizeof text, answer_tag, implementation);
+    uint8_t h[16], unused[16];
+    wrap.implementation = harness_implementation((size_t)_i);
+    harness_random_fill(&random, wrap.key, sizeof wrap.key);
+    harness_random_fill(&random, wrap.text, sizeof wrap.text);
+    reference_encrypt(CM_AES_ECB, CM_AES_NO_PADDING, wrap.key, sizeof wrap.key, &hash_key, h, unused);
+    invert(h, wrap.inverse_of_h);
+    wrap.gcm =
+        harness_key_init(&memory, wrap.implementation, CM_AES_GCM, CM_AES_ENCRYPT, wrap.key, sizeof wrap.key);
+    for (unsigned blocks = 0; blocks < 60; blocks++) {
+        wrap_after(&wrap, &random, blocks);
+        for (size_t length = 1; length <= 300; length += 1 + length % 13)
+            wrap_try(&wrap, length);
+        wrap_try(&wrap, sizeof wrap.text);
     }
-    cm_aes_key_done(gcm);
+    cm_aes_key_done(wrap.gcm);
 }
 END_TEST
 
