@@ -3,13 +3,13 @@
 #ifndef CM_BITSLICE_H
 #define CM_BITSLICE_H
 
-#include <stdint.h>
+#include "sbox.h"
 
 enum { CM_BITSLICE_BLOCKS = 16 };
 
-/* Round keys as bit planes, one form for both directions. */
+/* Round keys in the layout of the state, one form for both directions. */
 struct cm_bitslice_key {
-    uint64_t plane[15][8][4];
+    pair plane[15][8][2];
 };
 
 /* From the round keys of cm_key_expand. */

@@ -7,15 +7,7 @@
 static size_t prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, struct cm_aes_item *items,
                       size_t count)
 {
-    size_t failed = 0;
-    for (size_t i = 0; i < count; i++) {
-        enum cm_aes_status status =
-            items[i].iv_length == 16 ? cm_pkcs7_prepare(direction, padding, &items[i]) : CM_AES_BAD_IV;
-        items[i].ret_status = status;
-        if (status != CM_AES_OK)
-            failed += cm_item_fail(&items[i], status);
-    }
-    return failed;
+    return cm_pkcs7_prepare(direction, padding, true, items, count);
 }
 
 /* The block before the range chains into it. */

@@ -5,13 +5,7 @@
 static size_t prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, struct cm_aes_item *items,
                       size_t count)
 {
-    size_t failed = 0;
-    for (size_t i = 0; i < count; i++) {
-        items[i].ret_status = cm_pkcs7_prepare(direction, padding, &items[i]);
-        if (items[i].ret_status != CM_AES_OK)
-            failed += cm_item_fail(&items[i], CM_AES_BAD_LENGTH);
-    }
-    return failed;
+    return cm_pkcs7_prepare(direction, padding, false, items, count);
 }
 
 static size_t slice_iv(const struct cm_aes_item *whole, size_t offset, uint8_t ret_iv[16])

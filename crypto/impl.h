@@ -95,9 +95,10 @@ size_t cm_item_fail(struct cm_aes_item *item, enum cm_aes_status status);
 /* GCM: takes the full tag of one message. Encrypting, writes it; decrypting, compares and sets ret_status. */
 void cm_gcm_tag(enum cm_aes_direction direction, struct cm_aes_item *item, const uint8_t tag[16]);
 
-/* PKCS#7, RFC 5652, section 6.3. */
-enum cm_aes_status cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding,
-                                    struct cm_aes_item *item);
+/* `prepare` and `finish` of ECB and CBC: whole blocks, PKCS#7 (RFC 5652, section 6.3), and 16 bytes of IV if
+ * `needs_iv`. */
+size_t cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, bool needs_iv,
+                        struct cm_aes_item *items, size_t count);
 size_t cm_pkcs7_finish(enum cm_aes_direction direction, enum cm_aes_padding padding,
                        struct cm_aes_item *items, size_t count);
 

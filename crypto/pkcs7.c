@@ -33,10 +33,23 @@ static enum cm_aes_status prepare_encrypt(enum cm_aes_padding padding, struct cm
     return CM_AES_OK;
 }
 
-enum cm_aes_status cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding,
-                                    struct cm_aes_item *item)
+size_t cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, bool needs_iv,
+                        struct cm_aes_item *items, size_t count)
 {
-    return direction == CM_AES_ENCRYPT ? prepare_encrypt(padding, item) : prepare_decrypt(padding, item);
+    size_t failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct cm_aes_item *item = &items[i];
+        enum cm_aes_status status;
+        if (needs_iv && item->iv_length != 16)
+            status = CM_AES_BAD_IV;
+        else
+            status =
+                direction == CM_AES_ENCRYPT ? prepare_encrypt(padding, item) : prepare_decrypt(padding, item);
+        item->ret_status = status;
+        if (status != CM_AES_OK)
+            failed += cm_item_fail(item, status);
+    }
+    return failed;
 }
 
 /* All ones if a < b, else zero; for small numbers. */

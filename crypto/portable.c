@@ -338,7 +338,8 @@ static void gcm(const struct cm_aes_key *key, struct cm_aes_item *items, size_t 
 
 /* --- The row -------------------------------------------------------------------------------------------- */
 
-/* The queue or the chains, a bitsliced state and its temporaries, GCM's group: measured 3 KiB at most. */
+/* The queue or the chains, a bitsliced state and its temporaries, GCM's group: 3 KiB at most by the
+ * compiler's account. */
 enum { STACK_BYTES = 4096 };
 
 #define ROW(the_mode, the_direction, the_run)                                                                \
