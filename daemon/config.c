@@ -193,10 +193,16 @@ static int take_string(cfg_t *section, const char *name, char **string)
     return cfg_size(section, name) > 0 ? cm_config_set_string(string, cfg_getstr(section, name)) : 0;
 }
 
+/* A section that may be missing; asking libconfuse for one that is would report an error. */
+static cfg_t *find_section(cfg_t *file, const char *name)
+{
+    return cfg_size(file, name) > 0 ? cfg_getsec(file, name) : NULL;
+}
+
 static int take_all(struct cm_config *config, cfg_t *file)
 {
     char text[CM_CONFIG_TEXT];
-    cfg_t *limits = cfg_getsec(file, "limits");
+    cfg_t *limits = find_section(file, "limits");
     for (size_t i = 0; i < cm_number_count; i++) {
         uint64_t value;
         cfg_t *section = cm_numbers[i].section == NULL ? file : limits;
@@ -211,7 +217,7 @@ static int take_all(struct cm_config *config, cfg_t *file)
         config->pin_workers = cfg_getbool(file, "pin-workers");
     if (cfg_size(file, "log-level") > 0)
         config->log_level = cm_log_level_find(cfg_getstr(file, "log-level"));
-    cfg_t *store = cfg_getsec(file, "store");
+    cfg_t *store = find_section(file, "store");
     if (take_string(file, "metrics", &config->metrics) != 0 ||
         take_string(file, "state", &config->state) != 0 ||
         (store != NULL && take_string(store, "master-key", &config->master_key) != 0))

@@ -159,8 +159,9 @@ class Start(Case):
     def test_check_config(self):
         good = (f'listen "unix:{self.folder}/s" {{ mode = "0600" }}\nmetrics = "127.0.0.1:7701"\n'
                 f'state = "{self.folder}"\nlimits {{ frame = "32MiB" }}\n')
-        result = self.check(good)
-        self.assertEqual(result.code, 0, result)
+        for text in (good, f'state = "{self.folder}"\n', ""):
+            result = self.check(text)
+            self.assertEqual((result.code, result.err), (0, b""), result)
         self.assertFalse(os.path.exists(self.path("s")), "checking must not listen")
         self.assertFalse(os.path.exists(self.path("keys.db")), "checking must not make a store")
 
