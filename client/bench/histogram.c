@@ -8,7 +8,7 @@ static size_t bucket_of(uint64_t value)
 {
     unsigned shift;
 
-    if (value < 2 * HISTOGRAM_STEPS)
+    if (value < HISTOGRAM_EXACT)
         return (size_t)value;
     if (value >> HISTOGRAM_TOP != 0)
         return HISTOGRAM_BUCKETS - 1;
@@ -22,7 +22,7 @@ static uint64_t middle_of(size_t bucket)
     size_t shift;
     uint64_t low;
 
-    if (bucket < 2 * HISTOGRAM_STEPS)
+    if (bucket < HISTOGRAM_EXACT)
         return bucket;
     shift = bucket / HISTOGRAM_STEPS - 1;
     low = (uint64_t)(bucket - shift * HISTOGRAM_STEPS) << shift;

@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-/* Values below 2 * HISTOGRAM_STEPS have a bucket each; from there on every doubling has HISTOGRAM_STEPS, so a
+/* Values below HISTOGRAM_EXACT have a bucket each; from there on every doubling has HISTOGRAM_STEPS, so a
  * bucket is at most 1/32 of its value wide. 2^40 ns is 18 minutes; what is larger goes to the last bucket. */
 enum { HISTOGRAM_BITS = 5, HISTOGRAM_STEPS = 1 << HISTOGRAM_BITS, HISTOGRAM_TOP = 40 };
+enum { HISTOGRAM_EXACT = 2 * HISTOGRAM_STEPS };
 enum { HISTOGRAM_BUCKETS = (HISTOGRAM_TOP - HISTOGRAM_BITS + 1) * HISTOGRAM_STEPS };
 
 struct histogram {

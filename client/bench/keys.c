@@ -80,8 +80,8 @@ static int read_named(struct keys *keys, const struct keys_source *source)
         return report_usage("bench", "--key: the name is too long");
     code = key_file_read(source->hex, true, keys->key_bits, keys->bytes[0]);
     memcpy(keys->bytes[1], keys->bytes[0], sizeof keys->bytes[1]);
-    strcpy(keys->names[0], source->name);
-    strcpy(keys->names[1], source->name);
+    for (int family = 0; family < KEYS_FAMILIES; family++)
+        snprintf(keys->names[family], sizeof keys->names[family], "%s", source->name);
     return code;
 }
 

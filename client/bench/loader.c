@@ -8,6 +8,7 @@
 
 /* Completions taken at once, and the longest wait for one. */
 enum { TAKE = 64, WAIT_MS = 10 };
+static const uint64_t wait_ns_most = 10000000;
 
 /* One batch in so many is verified, however high the rate. */
 static const uint64_t verify_at_least = 1024;
@@ -178,7 +179,7 @@ static void serve(struct loader *loader, struct connection *connection, bool sen
 static uint64_t idle_ns(const struct loader *loader, bool sending)
 {
     uint64_t now_ns = clock_now();
-    uint64_t until_ns = now_ns + WAIT_MS * 1000000U;
+    uint64_t until_ns = now_ns + wait_ns_most;
 
     for (uint32_t i = 0; i < loader->connection_count && sending; i++) {
         const struct connection *connection = &loader->connections[i];

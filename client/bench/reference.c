@@ -65,7 +65,7 @@ bool reference_run(struct reference *reference, int mode, int direction, bool pa
     if (mode == CM_GCM && direction == CM_ENCRYPT &&
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, (int)message->tag_length, message->tag) != 1)
         return false;
-    message->out_length = (size_t)(length + rest);
+    message->out_length = (size_t)length + (size_t)rest;
     return true;
 }
 

@@ -28,7 +28,7 @@ const char *show_cpu(void)
     char line[512];
     FILE *file = fopen("/proc/cpuinfo", "re");
 
-    strcpy(model, "unknown");
+    snprintf(model, sizeof model, "unknown");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         char *colon = strchr(line, ':');
 

@@ -20,7 +20,7 @@ static void format_time(uint64_t unix_s, char *out)
     struct tm fields;
 
     if (gmtime_r(&time, &fields) == NULL || strftime(out, TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
-        strcpy(out, "?");
+        snprintf(out, TIME_MAX, "?");
 }
 
 /* The newest version that is left, or the newest one of all; NULL if the daemon told of none. */

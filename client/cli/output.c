@@ -66,7 +66,7 @@ static int create_beside(struct output *output)
             return -1;
         output->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->descriptor >= 0 && strlen(path) < sizeof unfinished) {
-            strcpy(unfinished, path);
+            memcpy(unfinished, path, strlen(path) + 1);
             output->beside = path;
             return 0;
         }

@@ -132,7 +132,7 @@ enum text_result text_parse_size(const char *text, uint64_t *ret_bytes)
 
 enum text_result text_parse_range(const char *text, uint64_t *ret_min, uint64_t *ret_max)
 {
-    uint64_t least;
+    uint64_t least = 0;
     uint64_t most;
     enum text_result result = size_begin(text, '-', &least, &text);
 
