@@ -64,10 +64,13 @@ static void prepare(struct run *run, int n, uint32_t handle, uint8_t direction)
     run_layout(run, (uint8_t)n);
 }
 
+/* One assertion for all bytes: Check's are slow. */
 static void assert_zero(const uint8_t *bytes, uint64_t length)
 {
+    uint8_t any = 0;
     for (uint64_t i = 0; i < length; i++)
-        ck_assert_uint_eq(bytes[i], 0);
+        any |= bytes[i];
+    ck_assert_uint_eq(any, 0);
 }
 
 /* Encrypts, compares with OpenSSL, decrypts what came out and compares with what went in. */
@@ -95,8 +98,7 @@ static void there_and_back(int n, uint32_t bits, uint64_t share_ns)
     uint64_t offset = 0, bytes = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
         uint8_t *slot = run_slot(&run, i);
-        const uint8_t *iv =
-            forms[n].caller_iv ? run.ivs + i * forms[n].iv_length : reply->ivs + i * reply->iv_length;
+        const uint8_t *ivs = reply->iv_length > 0 ? reply->ivs : run.ivs, *iv = ivs + i * forms[n].iv_length;
         const uint8_t *aad = run.batch.aad_lengths != NULL ? run_aad(&run, i) : NULL;
         size_t length = reference_encrypt(forms[n].mode, key, bits, forms[n].padding, iv, forms[n].iv_length,
                                           aad, aad != NULL ? run.aad_lengths[i] : 0, plain + offset,
@@ -114,7 +116,8 @@ static void there_and_back(int n, uint32_t bits, uint64_t share_ns)
     ck_assert_uint_eq(run.job.bytes_in, bytes);
 
     run_layout(&back, (uint8_t)n);
-    memcpy(back.tags, reply->tags, reply->tags != NULL ? (size_t)COUNT * reply->tag_length : 0);
+    if (reply->tags != NULL)
+        memcpy(back.tags, reply->tags, (size_t)COUNT * reply->tag_length);
     back.batch.tags = (struct cm_bytes){back.tags, (size_t)COUNT * forms[n].tag_length};
     for (uint32_t i = 0; i < COUNT; i++) {
         memcpy(run_slot(&back, i), run_slot(&run, i), back.lengths[i]);
@@ -333,7 +336,7 @@ START_TEST(daemon_made_ivs_differ)
     bool gcm = modes[_i] == CM_WIRE_GCM;
     uint32_t handle = fixture_ephemeral(&f, peer, gcm ? GCM_MODE : BLOCK_MODES, false, 0, NULL, 128);
     uint8_t seen[2000][16];
-    size_t count = 0, length = gcm ? 12 : 16;
+    size_t count = 0, same = 0, length = gcm ? 12 : 16;
     for (int round = 0; round < 20; round++) { /* more than a pool holds */
         struct run run;
         run_init(&run, handle, modes[_i], CM_WIRE_ENCRYPT, RUN_ITEMS, 0, 1);
@@ -346,7 +349,8 @@ START_TEST(daemon_made_ivs_differ)
     }
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
-            ck_assert_int_ne(memcmp(seen[i], seen[j], length), 0);
+            same += memcmp(seen[i], seen[j], length) == 0;
+    ck_assert_uint_eq(same, 0);
 }
 END_TEST
 

@@ -261,8 +261,10 @@ static void second_fails(struct run *run, uint32_t status)
     ck_assert_uint_eq(run_status(run, 1), status);
     ck_assert_uint_eq(reply->lengths[1], 0);
     const uint8_t *slot = run_slot(run, 1);
+    uint8_t any = 0;
     for (uint64_t i = 0; i < cm_slot_stride(&run->batch, 1); i++)
-        ck_assert_uint_eq(slot[i], 0);
+        any |= slot[i];
+    ck_assert_uint_eq(any, 0);
     for (uint32_t i = 0; i < reply->iv_length; i++)
         ck_assert_uint_eq(reply->ivs[reply->iv_length + i], 0);
     for (uint32_t i = 0; i < reply->tag_length; i++)
