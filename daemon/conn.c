@@ -176,6 +176,7 @@ static size_t read_window(struct cm_conn *conn, size_t space)
 static void on_room(struct cm_channel *channel, uv_buf_t *ret_room)
 {
     struct cm_conn *conn = conn_of(channel);
+    cm_worker_woke(conn->worker);
     struct cm_buffer *into = conn->input != NULL ? conn->input : cm_worker_spare(conn->worker);
     if (into == NULL)
         return;
@@ -240,6 +241,7 @@ static void on_received(struct cm_channel *channel, ssize_t length)
 static void on_written(struct cm_channel *channel, int status)
 {
     struct cm_conn *conn = conn_of(channel);
+    cm_worker_woke(conn->worker);
     cm_output_written(conn, status);
     if (conn->closing)
         return;
@@ -252,6 +254,7 @@ static void on_written(struct cm_channel *channel, int status)
 static void on_closed(struct cm_channel *channel)
 {
     struct cm_conn *conn = conn_of(channel);
+    cm_worker_woke(conn->worker);
     conn->closed = true;
     cm_conn_release(conn);
 }

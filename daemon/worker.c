@@ -103,15 +103,28 @@ static void wipe_scratch(struct cm_worker *worker)
 /* --- The loop ---------------------------------------------------------------------------------------------
  */
 
+/* The loop calls back between its prepare and its check phase, so the first callback after a wait is where
+ * work begins. */
+void cm_worker_woke(struct cm_worker *worker)
+{
+    if (worker->awake)
+        return;
+    worker->awake = true;
+    worker->woke_ns = uv_hrtime();
+    atomic_store_explicit(&worker->idle, false, memory_order_relaxed);
+}
+
 static void on_wake(uv_async_t *wake)
 {
     struct cm_worker *worker = wake->data;
+    cm_worker_woke(worker);
     cm_inbox_run(&worker->inbox, worker);
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct cm_worker *worker = timer->data;
+    cm_worker_woke(worker);
     uint64_t now = uv_now(&worker->loop);
     bool second = now - worker->second_ms >= TICK_MS;
     if (second) {
@@ -142,15 +155,10 @@ static void on_prepare(uv_prepare_t *prepare)
     struct cm_worker *worker = prepare->data;
     if (worker->starved > 0)
         cm_conn_resume_starved(worker, false);
-    cm_metrics_add(&worker->metrics.busy_ns, uv_hrtime() - worker->woke_ns);
+    if (worker->awake)
+        cm_metrics_add(&worker->metrics.busy_ns, uv_hrtime() - worker->woke_ns);
+    worker->awake = false;
     atomic_store_explicit(&worker->idle, true, memory_order_relaxed);
-}
-
-static void on_check(uv_check_t *check)
-{
-    struct cm_worker *worker = check->data;
-    atomic_store_explicit(&worker->idle, false, memory_order_relaxed);
-    worker->woke_ns = uv_hrtime();
 }
 
 static void on_drain(struct cm_inbox_item *item, void *owner)
@@ -228,7 +236,6 @@ static void run(void *argument)
     uv_sem_post(&worker->started);
     if (worker->failed)
         return;
-    worker->woke_ns = uv_hrtime();
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     cm_service_worker_free(worker->service);
     cm_pool_put(&worker->pool, worker->spare);
@@ -252,11 +259,9 @@ int cm_worker_init(struct cm_worker *worker)
     worker->wake.data = worker;
     uv_sem_init(&worker->started, 0);
     uv_prepare_init(&worker->loop, &worker->prepare);
-    uv_check_init(&worker->loop, &worker->check);
     uv_timer_init(&worker->loop, &worker->tick);
-    worker->prepare.data = worker->check.data = worker->tick.data = worker;
+    worker->prepare.data = worker->tick.data = worker;
     uv_prepare_start(&worker->prepare, on_prepare);
-    uv_check_start(&worker->check, on_check);
     uv_timer_start(&worker->tick, on_tick, TICK_MS, TICK_MS);
     return 0;
 }
@@ -299,7 +304,6 @@ void cm_worker_done(struct cm_worker *worker)
     }
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->prepare, NULL);
-    uv_close((uv_handle_t *)&worker->check, NULL);
     uv_close((uv_handle_t *)&worker->tick, NULL);
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     uv_loop_close(&worker->loop);

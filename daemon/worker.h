@@ -54,8 +54,8 @@ struct cm_worker {
     bool failed; /* could not start */
     uv_loop_t loop;
     uv_prepare_t prepare;
-    uv_check_t check;
     uv_timer_t tick;
+    bool awake; /* since woke_ns */
     uint64_t woke_ns, second_ms;
     struct cm_service_worker *service;
     struct cm_pool pool;
@@ -89,6 +89,8 @@ void cm_worker_stop(struct cm_worker *worker);
 
 /* The rest is for the worker's own thread. */
 
+/* Every callback of the loop calls it first: the worker waits no longer. */
+void cm_worker_woke(struct cm_worker *worker);
 /* NULL when there is no memory. */
 struct cm_buffer *cm_worker_spare(struct cm_worker *worker);
 /* An empty arena; NULL when there is no memory. It lives in worker->arena_buffer: who needs it for longer
