@@ -12,7 +12,11 @@
 
 #define FAIL(...) (snprintf(ret_text, text_capacity, __VA_ARGS__), -1)
 
-enum { TOP_OPTIONS = 16, LIMIT_OPTIONS = 16 };
+enum { TOP_OPTIONS = 16, LIMIT_OPTIONS = 16, FILE_BYTES_MAX = 1 << 20 };
+
+/* Put behind the file's last line. libconfuse takes a file that ends inside a section; there this word is
+ * unknown. */
+#define END_WORD "end-of-configuration"
 
 int cm_config_set_string(char **string, const char *value)
 {
@@ -92,6 +96,8 @@ __attribute__((format(printf, 2, 0))) static void on_error(cfg_t *cfg, const cha
 {
     char text[CM_CONFIG_TEXT];
     vsnprintf(text, sizeof text, format, arguments);
+    if (strstr(text, END_WORD) != NULL)
+        snprintf(text, sizeof text, "the file ends inside a section");
     if (cfg != NULL && cfg->filename != NULL && cfg->line > 0)
         fprintf(stderr, "ciphermilld: %s:%d: %s\n", cfg->filename, cfg->line, text);
     else
@@ -238,6 +244,54 @@ static void add_numbers(cfg_opt_t *options, size_t count, const char *section)
     options[count] = (cfg_opt_t)CFG_END();
 }
 
+/* The whole file with END_WORD behind it, as a stream; NULL with errno. */
+static FILE *open_copy(const char *path, char **ret_copy)
+{
+    size_t length = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return NULL;
+    char *copy = malloc(FILE_BYTES_MAX + sizeof END_WORD + 16);
+    if (copy != NULL) {
+        length = fread(copy, 1, FILE_BYTES_MAX, file);
+        if (ferror(file) || length == FILE_BYTES_MAX) {
+            errno = ferror(file) ? errno : EFBIG;
+            free(copy);
+            copy = NULL;
+        }
+    }
+    int error = errno;
+    fclose(file);
+    errno = error;
+    if (copy == NULL)
+        return NULL;
+    length += (size_t)sprintf(copy + length, "\n" END_WORD " = true\n");
+    *ret_copy = copy;
+    return fmemopen(copy, length, "r");
+}
+
+static int parse(struct cm_config *config, cfg_t *file, const char *path)
+{
+    char *copy = NULL;
+    FILE *stream = open_copy(path, &copy);
+    int rc = -1;
+    if (stream == NULL) {
+        fprintf(stderr, "ciphermilld: %s: %s\n", path, strerror(errno));
+        free(copy);
+        return -1;
+    }
+    file->filename = strdup(path); /* cfg_free frees it */
+    if (cfg_parse_fp(file, stream) != CFG_SUCCESS)
+        rc = -1; /* on_error has said it */
+    else if (cfg_size(file, END_WORD) == 0)
+        cfg_error(file, "the file ends inside a comment");
+    else
+        rc = take_all(config, file);
+    fclose(stream);
+    free(copy);
+    return rc;
+}
+
 int cm_config_read(struct cm_config *config, const char *path)
 {
     cfg_opt_t listen_options[] = {CFG_STR("group", NULL, CFGF_NODEFAULT),
@@ -254,8 +308,9 @@ int cm_config_read(struct cm_config *config, const char *path)
         CFG_STR("state", NULL, CFGF_NODEFAULT),
         CFG_STR("log-level", NULL, CFGF_NODEFAULT),
         CFG_BOOL("pin-workers", cfg_false, CFGF_NODEFAULT),
+        CFG_BOOL(END_WORD, cfg_false, CFGF_NODEFAULT),
     };
-    add_numbers(options, 7, NULL);
+    add_numbers(options, 8, NULL);
 
     cfg_t *file = cfg_init(options, CFGF_NONE);
     if (file == NULL) {
@@ -267,18 +322,7 @@ int cm_config_read(struct cm_config *config, const char *path)
     cfg_set_validate_func(file, "listen|mode", check_mode);
     cfg_set_validate_func(file, "metrics", check_metrics);
     cfg_set_validate_func(file, "log-level", check_log_level);
-    int rc = -1;
-    errno = 0;
-    switch (cfg_parse(file, path)) {
-    case CFG_SUCCESS:
-        rc = take_all(config, file);
-        break;
-    case CFG_FILE_ERROR:
-        fprintf(stderr, "ciphermilld: %s: %s\n", path, strerror(errno));
-        break;
-    default:
-        break; /* on_error has said it */
-    }
+    int rc = parse(config, file, path);
     cfg_free(file);
     return rc;
 }

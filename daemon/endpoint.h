@@ -48,7 +48,8 @@ struct cm_socket_file {
  * socket, are left alone. Returns the descriptor, or -1 with a text. */
 int cm_endpoint_listen(const struct cm_endpoint *endpoint, const struct cm_listen *settings,
                        struct cm_socket_file *ret_file, char *ret_text, size_t text_capacity);
-/* Removes the Unix socket if it is still the one that `file` remembers. Does not close. */
+/* Removes the Unix socket if it is still the one that `file` remembers. Before closing the descriptor: while
+ * that is open, no other socket gets the same inode. */
 void cm_endpoint_unlink(const struct cm_endpoint *endpoint, const struct cm_socket_file *file);
 
 /* The URI of what a listening socket is bound to: the port that the system chose stands in it. */
