@@ -135,8 +135,11 @@ static int settle_mode(struct crypt *crypt, const cm_key_options *key, const cha
         return report_usage(command, "key %s is for %s: say which with --mode", crypt->key_name, modes);
     }
     crypt->tag_length = key->tag_length == 0 ? 16 : key->tag_length;
-    if (crypt->mode == CM_ECB && crypt->iv_length != 0)
-        return report_usage(command, "ECB has no IV: leave out --iv");
+    /* As openssl enc does, so that a script can give --iv in every mode. */
+    if (crypt->mode == CM_ECB && crypt->iv_length != 0) {
+        report_error(CODE_OK, "ECB has no IV: --iv is ignored");
+        crypt->iv_length = 0;
+    }
     if ((crypt->mode == CM_CBC || crypt->mode == CM_CTR) && crypt->iv_length != 0 && crypt->iv_length != 16)
         return report_usage(command, "the IV of %s is 16 bytes (32 hex digits), not %zu",
                             text_mode_name(crypt->mode), crypt->iv_length);

@@ -51,6 +51,14 @@ class Files(Case):
             self.refused(self.d, "encrypt", "--key", "k128", "--mode", mode, *self.iv(mode), "--no-padding",
                          stdin=plain[:-1])
 
+    def test_ecb_ignores_an_iv_and_says_so(self):
+        plain = pattern(1000)
+        result = self.ok(self.d, "encrypt", "--key", "k128", "--mode", "ecb", "--iv", IV.hex(), stdin=plain)
+        self.assertEqual(result.out, openssl("ecb", self.keys[128], plain, None))
+        self.assertIn(b"ignored", result.err)
+        back = self.ok(self.d, "decrypt", "--key", "k128", "--mode", "ecb", "--iv", IV.hex(), stdin=result.out)
+        self.assertEqual(back.out, plain)
+
     def test_daemon_makes_the_iv(self):
         plain = pattern(MIB + 3)
         for mode in ("cbc", "ctr"):
