@@ -73,8 +73,10 @@ static void assert_done(int i)
     ck_assert_uint_eq(completions[i].count, 1);
     ck_assert_int_eq(completions[i].result, 0);
     ck_assert_uint_eq(items[i].out_length, BYTES);
+    size_t wrong = 0;
     for (size_t k = 0; k < BYTES; k++)
-        ck_assert_int_eq(bytes[i][k], i ^ FAKE_MASK);
+        wrong += bytes[i][k] != (i ^ FAKE_MASK);
+    ck_assert_uint_eq(wrong, 0);
 }
 
 START_TEST(batches_come_back_in_order)

@@ -40,8 +40,10 @@ static uint8_t *pattern(size_t length, unsigned seed)
 
 static void assert_masked(const uint8_t *out, const uint8_t *in, size_t length)
 {
+    size_t wrong = 0;
     for (size_t i = 0; i < length; i++)
-        ck_assert_uint_eq(out[i], in[i] ^ FAKE_MASK);
+        wrong += out[i] != (in[i] ^ FAKE_MASK);
+    ck_assert_uint_eq(wrong, 0);
 }
 
 /* Lengths around blocks, each through every mode, apart and in place. */
@@ -156,7 +158,7 @@ START_TEST(limits_are_kept)
     many_items(100, 300);
     ck_assert_int_ge(fake.batches, 2 * 100 / 7);
     ck_assert_uint_le(fake.peak_bytes, 8192);
-    uint8_t *bytes = pattern(5000, 0);
+    uint8_t *bytes = pattern(8192, 0);
     cm_item items[2] = {{.in = bytes, .in_length = 4096, .out = bytes, .out_capacity = 5000},
                         {.in = bytes, .in_length = 4096, .out = bytes, .out_capacity = 5000}};
     ck_assert_int_eq(cm_encrypt(key, CM_CTR, items, 1, &error), 0);

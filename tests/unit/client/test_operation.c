@@ -83,8 +83,10 @@ static void assert_masked(int count)
 {
     for (int i = 0; i < count; i++) {
         ck_assert_int_eq(items[i].status, CM_OK);
+        size_t wrong = 0;
         for (size_t k = 0; k < items[i].in_length; k++)
-            ck_assert_int_eq(bytes[i][k], (i + 1) ^ FAKE_MASK);
+            wrong += bytes[i][k] != ((i + 1) ^ FAKE_MASK);
+        ck_assert_uint_eq(wrong, 0);
     }
 }
 

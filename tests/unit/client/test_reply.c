@@ -377,8 +377,10 @@ START_TEST(an_answer_before_the_question_was_sent)
     cm_item large = {.in = big, .in_length = 4 << 20, .out = big, .out_capacity = 4 << 20};
     ck_assert_int_eq(cm_encrypt(key, CM_CTR, &large, 1, &error), CM_ERR_PROTOCOL);
     ck_assert_int_eq(error.retry, CM_RETRY_NOT_EXECUTED);
+    size_t wrong = 0;
     for (size_t i = 0; i < 4 << 20; i++)
-        ck_assert_uint_eq(big[i], 7);
+        wrong += big[i] != 7;
+    ck_assert_uint_eq(wrong, 0);
     free(big);
 }
 END_TEST
