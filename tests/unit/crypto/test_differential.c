@@ -130,6 +130,25 @@ static size_t some_iv_length(size_t length)
     return lengths[length % 11];
 }
 
+static void exam_take_at_edges(struct exam *exam)
+{
+    for (int edge = 0; edge < 4; edge++)
+        exam_take(exam, (struct harness_placement){.front = edge & 1, .shift = 0}, edge & 2);
+}
+
+/* Each shift in place and apart. Which side and which key size it meets changes with the length: all of both
+ * would only repeat what the edges have shown. */
+static void exam_take_off_edges(struct exam *exam)
+{
+    for (unsigned shift = 1; shift < SHIFTS; shift++) {
+        size_t turn = exam->plain.length + shift;
+        if (turn % 3 != exam->key_length / 8 - 2)
+            continue;
+        exam_take(exam, (struct harness_placement){.front = turn & 1, .shift = shift}, false);
+        exam_take(exam, (struct harness_placement){.front = !(turn & 1), .shift = shift}, true);
+    }
+}
+
 START_TEST(every_length_and_alignment)
 {
     static struct exam exam;
@@ -143,13 +162,8 @@ START_TEST(every_length_and_alignment)
                 continue;
             questions++;
             exam_set(&exam, length, some_iv_length(length), length * 5 % 97, some_tag_length(length));
-            for (unsigned shift = 0; shift < SHIFTS; shift++) {
-                /* Off the edges every key size would only repeat what two directions have shown. */
-                if (shift > 0 && (length + shift) % 3 != key_length / 8 - 2)
-                    continue;
-                for (int edge = 0; edge < 4; edge++)
-                    exam_take(&exam, (struct harness_placement){.front = edge & 1, .shift = shift}, edge & 2);
-            }
+            exam_take_at_edges(&exam);
+            exam_take_off_edges(&exam);
         }
         exam_end(&exam);
     }
@@ -170,8 +184,7 @@ START_TEST(large_lengths)
             if (!takes_length(shape, lengths[i]))
                 continue;
             exam_set(&exam, lengths[i], some_iv_length(i), lengths[i] % 1000, some_tag_length(i));
-            for (int edge = 0; edge < 4; edge++)
-                exam_take(&exam, (struct harness_placement){.front = edge & 1, .shift = 0}, edge & 2);
+            exam_take_at_edges(&exam);
             exam_take(&exam, (struct harness_placement){.front = true, .shift = (unsigned)(1 + i % 15)},
                       i & 1);
         }
