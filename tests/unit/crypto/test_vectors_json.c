@@ -234,7 +234,7 @@ static void add_tests(TCase *test_case)
 
 int main(void)
 {
-    /* Readable seeds make no test stronger; a fixed one keeps runs alike. */
+    /* A fixed seed for its hash tables keeps runs alike. */
     json_object_seed(1);
     return harness_run_initialised("Wycheproof and ACVP", add_tests);
 }
