@@ -33,15 +33,16 @@ static int check(const struct cm_client *client, const char *name, bool needs_na
 }
 
 /* A call that changes the store, under an id of its own by which the daemon knows a repeat. */
-static int change(struct cm_client *client, struct cm_call *call, const void *bytes, size_t length,
+static int change(struct cm_client *client, const struct cm_call *what, const void *bytes, size_t length,
                   cm_error *error)
 {
     uint8_t id[CM_OPERATION_ID_BYTES];
     if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
         return cm_fail(error, CM_ERR_NO_MEMORY, CM_RETRY_NOT_EXECUTED,
                        "the system gave no random operation id");
-    call->operation_id = (struct cm_bytes){id, sizeof id};
-    return cm_call_run(client, call, bytes, length, NULL, NULL, error);
+    struct cm_call call = *what;
+    call.operation_id = (struct cm_bytes){id, sizeof id};
+    return cm_call_run(client, &call, bytes, length, NULL, NULL, error);
 }
 
 int cm_key_create(cm_client *client, const char *name, uint32_t key_bits, const void *bytes,
@@ -61,7 +62,7 @@ int cm_key_create(cm_client *client, const char *name, uint32_t key_bits, const 
 int cm_key_destroy(cm_client *client, const char *name, cm_error *error)
 {
     int rc = check(client, name, true, error);
-    struct cm_call call = {.kind = CM_CALL_DESTROY_KEY, .name = name};
+    const struct cm_call call = {.kind = CM_CALL_DESTROY_KEY, .name = name};
     return rc != 0 ? rc : change(client, &call, NULL, 0, error);
 }
 
@@ -139,9 +140,9 @@ static int list_all(struct cm_client *client, struct key_list *list, cm_error *e
 int cm_key_list(cm_client *client, const char *name, cm_key_details **ret_keys, size_t *ret_count,
                 cm_error *error)
 {
+    if (ret_keys == NULL || ret_count == NULL)
+        return cm_fail_code(error, CM_ERR_ARGUMENT, "ret_keys or ret_count is NULL");
     int rc = check(client, name, false, error);
-    if (rc == 0 && (ret_keys == NULL || ret_count == NULL))
-        rc = cm_fail_code(error, CM_ERR_ARGUMENT, "ret_keys or ret_count is NULL");
     if (rc != 0)
         return rc;
     struct key_list list = {0};
@@ -199,9 +200,9 @@ static int read_rows(void *context, const struct cm_answer *answer, cm_error *er
 int cm_get_implementations(cm_client *client, cm_implementation_details **ret_rows, size_t *ret_count,
                            cm_error *error)
 {
+    if (ret_rows == NULL || ret_count == NULL)
+        return cm_fail_code(error, CM_ERR_ARGUMENT, "ret_rows or ret_count is NULL");
     int rc = check(client, NULL, false, error);
-    if (rc == 0 && (ret_rows == NULL || ret_count == NULL))
-        rc = cm_fail_code(error, CM_ERR_ARGUMENT, "ret_rows or ret_count is NULL");
     struct row_list list = {0};
     const struct cm_call call = {.kind = CM_CALL_GET_IMPLEMENTATIONS};
     if (rc == 0)
@@ -234,9 +235,9 @@ static int read_status(void *context, const struct cm_answer *answer, cm_error *
 
 int cm_get_status(cm_client *client, cm_server_details *ret_status, cm_error *error)
 {
+    if (ret_status == NULL || ret_status->size < sizeof ret_status->size)
+        return cm_fail_code(error, CM_ERR_ARGUMENT, "set ret_status->size to sizeof(cm_server_details)");
     int rc = check(client, NULL, false, error);
-    if (rc == 0 && (ret_status == NULL || ret_status->size < sizeof ret_status->size))
-        rc = cm_fail_code(error, CM_ERR_ARGUMENT, "set ret_status->size to sizeof(cm_server_details)");
     if (rc != 0)
         return rc;
     cm_server_details details = {.size = ret_status->size};

@@ -306,17 +306,15 @@ int cm_poll(cm_client *client, cm_completion *completions, size_t max, int timeo
     if (async == NULL)
         return 0;
     int64_t until_ms = timeout_ms > 0 ? cm_now_ms() + timeout_ms : 0;
-    size_t count = 0;
-    while (true) {
-        if (async->conn != NULL)
-            cm_conn_step(async->conn, 0);
-        count = collect(async, completions, max);
-        bool waits = count == 0 && max > 0 && async->conn != NULL && async->conn->first != NULL;
-        int left_ms = timeout_ms > 0 ? cm_left_ms(until_ms) : timeout_ms;
-        if (!waits || left_ms == 0)
+    int left_ms = timeout_ms;
+    while (async->conn != NULL) {
+        bool waits = async->done == NULL && max > 0 && async->conn->first != NULL && left_ms != 0;
+        cm_conn_step(async->conn, waits ? left_ms : 0);
+        left_ms = timeout_ms > 0 ? cm_left_ms(until_ms) : timeout_ms;
+        if (!waits || left_ms == 0 || async->done != NULL)
             break;
-        cm_conn_step(async->conn, left_ms);
     }
+    size_t count = collect(async, completions, max);
     settle(client);
     return (int)count;
 }

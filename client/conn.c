@@ -159,40 +159,34 @@ bool cm_conn_wants_write(const struct cm_conn *conn)
 
 static void check_deadline(struct cm_conn *conn)
 {
-    if (conn->first == NULL || cm_now_ms() < conn->first->deadline_ms)
+    if (conn->broken || conn->first == NULL || cm_now_ms() < conn->first->deadline_ms)
         return;
     cm_conn_break(conn, CM_ERR_TIMEOUT, "no reply from %.150s within the request timeout", conn->uri);
 }
 
-/* Data first, deadlines after: a reply that is there counts, however late this side looks. */
-static bool move(struct cm_conn *conn)
+/* Until the socket is ready or the first deadline has passed. */
+static void wait_ready(struct cm_conn *conn, int wait_ms)
 {
-    bool moved = false;
-    if (!conn->broken)
-        moved |= cm_conn_receive(conn);
-    if (!conn->broken)
-        moved |= cm_conn_send(conn);
-    return moved;
+    int limit_ms = wait_ms;
+    if (conn->first != NULL) {
+        /* poll() counts whole milliseconds: one more, so that the deadline has passed when it returns. */
+        int left_ms = cm_left_ms(conn->first->deadline_ms) + 1;
+        limit_ms = wait_ms < 0 || wait_ms > left_ms ? left_ms : wait_ms;
+    }
+    struct pollfd wait = {.fd = conn->fd, .events = (short)(POLLIN | (conn->unsent != NULL ? POLLOUT : 0))};
+    (void)poll(&wait, 1, limit_ms);
 }
 
+/* Data first, deadlines after: a reply that is there counts, however late this side looks. */
 void cm_conn_step(struct cm_conn *conn, int wait_ms)
 {
-    if (move(conn) || conn->broken)
+    if (conn->broken)
         return;
+    if (wait_ms != 0)
+        wait_ready(conn, wait_ms);
+    cm_conn_receive(conn);
+    cm_conn_send(conn);
     check_deadline(conn);
-    if (wait_ms == 0 || conn->broken)
-        return;
-    int limit_ms = conn->first != NULL ? cm_left_ms(conn->first->deadline_ms) : wait_ms;
-    /* poll() counts whole milliseconds: one more, so that the deadline has passed when it returns. */
-    if (conn->first != NULL)
-        limit_ms++;
-    if (wait_ms >= 0 && wait_ms < limit_ms)
-        limit_ms = wait_ms;
-    struct pollfd wait = {.fd = conn->fd, .events = (short)(POLLIN | (conn->unsent != NULL ? POLLOUT : 0))};
-    if (poll(&wait, 1, limit_ms) > 0)
-        move(conn);
-    if (!conn->broken)
-        check_deadline(conn);
 }
 
 void cm_conn_finish(struct cm_conn *conn, struct cm_request *request)

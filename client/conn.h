@@ -73,8 +73,8 @@ void cm_conn_free(struct cm_conn *conn);
  * one that is going away, the request is done at once. */
 void cm_conn_add(struct cm_conn *conn, struct cm_request *request);
 
-/* Moves data both ways; when nothing moved, waits up to wait_ms for the socket (< 0: until a request's
- * deadline) and moves again. Ends requests whose deadline has passed, and the connection with them. */
+/* Waits up to wait_ms for the socket (< 0: until a request's deadline; 0: not at all), then moves data both
+ * ways. Ends the connection, and its requests with it, if the first one's deadline has passed. */
 void cm_conn_step(struct cm_conn *conn, int wait_ms);
 /* Steps until the request is done. */
 void cm_conn_finish(struct cm_conn *conn, struct cm_request *request);
@@ -89,8 +89,8 @@ bool cm_conn_wants_write(const struct cm_conn *conn);
 
 /* --- Between the files of the connection --- */
 
-/* Both return true if anything moved. */
-bool cm_conn_send(struct cm_conn *conn);
+/* As much as the socket takes, and as it has; true if anything was received. */
+void cm_conn_send(struct cm_conn *conn);
 bool cm_conn_receive(struct cm_conn *conn);
 /* Encodes the head of `unsent` into `out`. 0 or a codec error. */
 int cm_conn_encode(struct cm_conn *conn, struct cm_request *request);

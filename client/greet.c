@@ -172,7 +172,7 @@ static int take_welcome(struct cm_conn *conn, const struct cm_welcome *welcome, 
 static int greet(const struct cm_endpoint *endpoint, struct cm_conn *conn, const uint8_t *token,
                  const char *program, int64_t deadline_ms, struct cm_welcome *ret_welcome, cm_error *error)
 {
-    struct cm_frame frame;
+    struct cm_frame frame = {0};
     int rc = send_hello(conn, token, program, error);
     if (rc == 0)
         rc = await_greeting(endpoint, conn, deadline_ms, &frame, error);

@@ -77,8 +77,9 @@ int cm_frame_plan(const struct cm_limits *limits, const struct cm_shape *shape, 
         uint64_t more = cm_shape_stride(shape, item->in_length) + cm_shape_aad(shape, item);
         header += header_bytes(shape, item);
         reply += reply_header_bytes(shape, item);
-        if (header > limits->header_bytes || reply > limits->header_bytes ||
-            cm_frame_body_offset((uint32_t)header) + body + more > limits->frame_bytes)
+        size_t longer = header > reply ? header : reply;
+        if (longer > limits->header_bytes ||
+            cm_frame_body_offset((uint32_t)longer) + body + more > limits->frame_bytes)
             break;
         if (taken > 0 && (body + more > soft_bytes || !same_columns(shape, items, item)))
             break;

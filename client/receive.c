@@ -56,7 +56,8 @@ static bool take_header(struct cm_conn *conn)
 {
     struct cm_frame frame;
     const uint8_t *at = conn->in + conn->in_start;
-    int rc = cm_frame_parse(at, staged(conn), CM_HEADER_LIMIT, conn->limits.frame_bytes, &frame);
+    /* A body is bounded by the request that it answers, and nothing is allocated for it. */
+    int rc = cm_frame_parse(at, staged(conn), CM_HEADER_LIMIT, SIZE_MAX, &frame);
     if (rc == CM_FRAME_MORE)
         return false;
     if (rc != CM_FRAME_OK) {

@@ -178,16 +178,14 @@ static ssize_t send_some(struct cm_conn *conn)
     return -1;
 }
 
-bool cm_conn_send(struct cm_conn *conn)
+void cm_conn_send(struct cm_conn *conn)
 {
-    bool moved = false;
     while (!conn->broken && conn->unsent != NULL) {
         if (!conn->encoded && !start_frame(conn))
             continue;
         ssize_t sent = send_some(conn);
         if (sent <= 0)
-            break;
-        moved = true;
+            return;
         advance(conn, (size_t)sent);
         if (all_sent(conn)) {
             conn->unsent->sent = true;
@@ -195,5 +193,4 @@ bool cm_conn_send(struct cm_conn *conn)
             conn->encoded = false;
         }
     }
-    return moved;
 }

@@ -87,7 +87,7 @@ static int connect_by(int fd, const struct cm_endpoint *endpoint, int64_t deadli
         int left = cm_left_ms(deadline_ms);
         if (left == 0)
             return ETIMEDOUT;
-        struct timeval limit = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+        struct timeval limit = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000L};
         if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
             return errno;
         if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)

@@ -29,7 +29,8 @@ typedef struct cm_key_details {
     cm_key_version_details *versions; /* owned by the library until cm_keys_free */
 } cm_key_details;
 
-/* All of these: 0 or CM_ERR_. `bytes` NULL lets the daemon make the key; else they are imported. */
+/* All of these: 0 or CM_ERR_. `bytes` NULL lets the daemon make the key; else they are imported: key_bits / 8
+ * bytes, of which the library keeps no copy. `options` NULL is a key for GCM. */
 CM_API int cm_key_create(cm_client *client, const char *name, uint32_t key_bits, const void *bytes,
                          const cm_key_options *options, cm_error *error) CM_MUST_USE;
 CM_API int cm_key_destroy(cm_client *client, const char *name, cm_error *error) CM_MUST_USE;
@@ -49,7 +50,7 @@ CM_API int cm_get_implementations(cm_client *client, cm_implementation_details *
                                   cm_error *error) CM_MUST_USE;
 
 typedef struct cm_server_details {
-    size_t size;
+    size_t size; /* set it first */
     char server[64], identity[128], endpoint[256];
     uint32_t may_administer, draining, workers, connections, keys;
     uint64_t uptime_ms, inflight_bytes, inflight_limit_bytes;

@@ -11,8 +11,12 @@
  *
  * Errors. A function that returns int gives 0 or a negative CM_ERR_ value; cm_encrypt, cm_decrypt and the
  * operations also give a positive number, of items that failed, each with its own status. A cm_error, which
- * may be NULL, gets a text for people and the retry class. The library prints nothing, never exits, installs
- * no signal handler and raises no SIGPIPE. */
+ * may be NULL, gets a text for people and the retry class, of the first failed item if the call gave a
+ * positive number. The library prints nothing, never exits, installs no signal handler and raises no SIGPIPE.
+ *
+ * Repeating. A blocking call whose connection turns out to have ended while it lay idle is repeated by the
+ * library, once, on a new connection. Everything else is left to the caller, who finds in the retry class
+ * whether the daemon may have executed the call. */
 #ifndef CIPHERMILL_H
 #define CIPHERMILL_H
 
@@ -112,7 +116,9 @@ typedef struct cm_error {
 /* clang-format on */
 
 /* One message of a batch. Zero what you don't use. `in` and `out` are the caller's; they may be the same
- * buffer, or must not overlap. An item that was encrypted holds all that decrypting it takes: IV and tag. */
+ * buffer, or must not overlap. An item that was encrypted holds all that decrypting it takes: IV and tag. So
+ * set iv_length to 0 again before you encrypt with the same item and want a new IV from the daemon. An item
+ * that failed by its own status leaves `out` as it was. */
 typedef struct cm_item {
     const void *in;
     size_t in_length;
@@ -151,7 +157,8 @@ typedef struct cm_options {
 
 /* Connects and greets. `endpoint` is "unix:/path" or "tcp://host:port"; NULL takes CIPHERMILL_ENDPOINT or
  * CM_DEFAULT_ENDPOINT. `options` may be NULL. A connection that breaks later is made anew by the next call,
- * with the same keys by name; ephemeral keys are gone with their session (CM_ERR_NO_SUCH_KEY). */
+ * with the same keys by name; ephemeral keys are gone with their session (CM_ERR_NO_SUCH_KEY). The connect
+ * timeout is over connection and greeting; what the system takes to look up a host's name comes on top. */
 CM_API int cm_connect(cm_client **ret_client, const char *endpoint, const cm_options *options,
                       cm_error *error) CM_MUST_USE;
 CM_API void cm_close(cm_client *client); /* NULL is fine; close its keys and operations first */
@@ -178,7 +185,8 @@ typedef struct cm_key_options {
  * bytes (never over plain TCP). key_bits is 128, 192 or 256. */
 CM_API int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bits, const void *bytes,
                             const cm_key_options *options, cm_error *error) CM_MUST_USE;
-CM_API void cm_key_close(cm_key *key); /* NULL is fine */
+/* Waits for nothing; NULL is fine. No batch of the key may be in flight. */
+CM_API void cm_key_close(cm_key *key);
 
 /* What the daemon said of the key when it was opened: its size, its modes, whether the caller may give IVs,
  * its tag length. Set ret_options->size first; a field that the daemon does not tell is 0. Asks nobody, so it
@@ -194,8 +202,10 @@ CM_API void cm_key_use_version(cm_key *key, uint32_t version);
 /* --- Batches, blocking --- */
 
 /* 0: every item is well. > 0: so many items failed, see their status. < 0: the batch failed. Any number of
- * items of any size within the daemon's item limit: a batch over the frame limit is sent in several frames.
- */
+ * items of any size within the daemon's item limit: a large batch is sent in several frames. If one of those
+ * fails, the items say what became of each: CM_OK done, CM_ERR_NOT_SENT certainly not done, another CM_ERR_
+ * as that code's class says; the class of the whole is "unknown" if anything was or may have been done. The
+ * request timeout is for each frame. */
 CM_API int cm_encrypt(cm_key *key, int mode, cm_item *items, size_t count, cm_error *error) CM_MUST_USE;
 CM_API int cm_decrypt(cm_key *key, int mode, cm_item *items, size_t count, cm_error *error) CM_MUST_USE;
 CM_API int cm_encrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count,
@@ -207,9 +217,10 @@ CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *item
 
 enum { CM_ENCRYPT = 1, CM_DECRYPT = 2 };
 
-/* Starts a batch and returns without waiting; items and buffers stay the library's until its completion.
- * `tag` is the caller's and comes back with it. The batch has to fit one frame (CM_ERR_TOO_LARGE otherwise).
- */
+/* Starts a batch and returns without waiting; items, buffers and key stay the library's until its completion.
+ * `tag` is the caller's and comes back with it. The batch has to fit one frame, whose items all give an IV or
+ * none, and have tags of one length (CM_ERR_TOO_LARGE otherwise). Only the first batch, and the first after a
+ * broken connection, may wait: for a connection, and for the key in a new session. */
 CM_API int cm_submit(cm_key *key, int mode, int direction, unsigned flags, cm_item *items, size_t count,
                      void *tag, cm_error *error) CM_MUST_USE;
 
@@ -221,25 +232,28 @@ typedef struct cm_completion {
     cm_error error;
 } cm_completion;
 
-/* A descriptor to wait on for reading; when readable, call cm_poll. It stays the same for the client's life.
- */
+/* A descriptor to wait on for reading; when readable, call cm_poll, which may find that nothing was finished
+ * yet. It wakes for deadlines too, and stays the same for the client's life. Or a negative CM_ERR_. */
 CM_API int cm_fd(cm_client *client) CM_MUST_USE;
 
 /* Moves data both ways and collects up to `max` finished batches. Waits up to timeout_ms for the first one: 0
- * not at all, < 0 for as long as it takes. Returns how many, or a negative error of the client as a whole; a
- * broken connection still completes every batch that was in flight, with its retry class. */
+ * not at all, < 0 for as long as it takes. Returns how many, in the order of their submission, 0 at once when
+ * nothing is in flight, or a negative error of the client as a whole; a broken connection still completes
+ * every batch that was in flight, with its retry class. */
 CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, int timeout_ms,
                    cm_error *error) CM_MUST_USE;
 
 /* --- One long message in parts --- */
 
 /* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right).
- * Parts but the last are multiples of 16 bytes. `first` of cm_operation_open gives IV and additional data; in
- * it the daemon-made IV comes back with the first part's reply. Memory in the daemon and here is constant. */
+ * Parts but the last are multiples of 16 bytes; the last may be empty. The first part's item gives IV and
+ * additional data, or gets the daemon's IV; those of later ones are ignored. Memory in the daemon and here is
+ * constant. Opening asks nobody. The operation lives in the connection on which its first part travelled,
+ * which others may use between its parts, and ends with it. Close it before its key. */
 CM_API int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int direction,
                              unsigned flags, cm_error *error) CM_MUST_USE;
-/* item->iv and item->aad count in the first part; with `last` non-zero item->tag is written. 0 or < 0. A
- * failed part ends the operation. */
+/* With `last` non-zero the part ends the message, and in GCM item->tag is written. 0 or < 0: the item's or
+ * the call's code. A failed part ends the operation, and what it gave out so far is good for nothing. */
 CM_API int cm_operation_part(cm_operation *operation, cm_item *item, int last, cm_error *error) CM_MUST_USE;
 /* Several parts on their way at once, which is what makes a long message fast: as cm_operation_part for each
  * item in turn, the last one ending the message if `last` is non-zero. */
@@ -250,7 +264,7 @@ CM_API void cm_operation_close(cm_operation *operation); /* cancels it if it has
 /* --- What the daemon is and may do --- */
 
 typedef struct cm_limits_info {
-    size_t size;
+    size_t size; /* set it first */
     uint32_t frame_bytes, batch_items, item_bytes;
     uint64_t inflight_bytes;
 } cm_limits_info;
