@@ -316,10 +316,13 @@ static void serve(struct cm_server *server)
     struct cm_common *common = &server->common;
     uint32_t inited = 0, started = 0;
     bool measures = common->worker_count > 1;
+    struct cm_wake *wake = NULL;
     server->exit_status = CM_EXIT_FAILURE;
     if (start_workers(server, &inited, &started) == 0) {
         server->exit_status = CM_EXIT_OK;
-        if (!measures || cm_wake_measure(&common->workers[0], &common->workers[1], begin, server) != 0)
+        if (measures)
+            wake = cm_wake_measure(&common->workers[0], &common->workers[1], begin, server);
+        if (wake == NULL)
             begin(server, 0);
         uv_run(&server->loop, UV_RUN_DEFAULT);
     }
@@ -330,6 +333,7 @@ static void serve(struct cm_server *server)
     cm_service_free(common->service);
     for (uint32_t i = 0; i < inited; i++)
         cm_worker_done(&common->workers[i]);
+    cm_wake_free(wake); /* may still have been in an inbox until here */
 }
 
 static void close_loop(struct cm_server *server)

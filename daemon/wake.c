@@ -10,7 +10,7 @@ enum {
     MOST_NS = 100000, /* more is a machine that was busy just now, not what waking costs */
 };
 
-struct measurement {
+struct cm_wake {
     struct cm_inbox_item item;
     struct cm_worker *one, *other;
     void (*on_measured)(void *context, uint64_t wake_ns);
@@ -29,56 +29,60 @@ static int compare(const void *a, const void *b)
 
 static void on_main(struct cm_inbox_item *item, void *common)
 {
-    struct measurement *measurement = (struct measurement *)item;
+    struct cm_wake *wake = (struct cm_wake *)item;
     (void)common;
-    qsort(measurement->round_ns, ROUNDS, sizeof measurement->round_ns[0], compare);
-    uint64_t wake_ns = measurement->round_ns[ROUNDS / 2] / 2;
+    qsort(wake->round_ns, ROUNDS, sizeof wake->round_ns[0], compare);
+    uint64_t wake_ns = wake->round_ns[ROUNDS / 2] / 2;
     if (wake_ns < LEAST_NS)
         wake_ns = LEAST_NS;
     if (wake_ns > MOST_NS)
         wake_ns = MOST_NS;
-    measurement->on_measured(measurement->context, wake_ns);
-    free(measurement);
+    wake->on_measured(wake->context, wake_ns);
 }
 
 static void on_home(struct cm_inbox_item *item, void *worker);
 
 static void on_away(struct cm_inbox_item *item, void *worker)
 {
-    struct measurement *measurement = (struct measurement *)item;
+    struct cm_wake *wake = (struct cm_wake *)item;
     (void)worker;
     item->run = on_home;
-    cm_worker_post(measurement->one, item);
+    cm_worker_post(wake->one, item);
 }
 
 static void on_home(struct cm_inbox_item *item, void *worker)
 {
-    struct measurement *measurement = (struct measurement *)item;
+    struct cm_wake *wake = (struct cm_wake *)item;
     uint64_t now = uv_hrtime();
-    if (measurement->begun)
-        measurement->round_ns[measurement->round++] = now - measurement->sent_ns;
-    measurement->begun = true;
-    if (measurement->round == ROUNDS) {
+    if (wake->begun)
+        wake->round_ns[wake->round++] = now - wake->sent_ns;
+    wake->begun = true;
+    if (wake->round == ROUNDS) {
         item->run = on_main;
         cm_common_post_main(((struct cm_worker *)worker)->common, item);
         return;
     }
     item->run = on_away;
-    measurement->sent_ns = uv_hrtime();
-    cm_worker_post(measurement->other, item);
+    wake->sent_ns = uv_hrtime();
+    cm_worker_post(wake->other, item);
 }
 
-int cm_wake_measure(struct cm_worker *one, struct cm_worker *other,
-                    void (*on_measured)(void *context, uint64_t wake_ns), void *context)
+struct cm_wake *cm_wake_measure(struct cm_worker *one, struct cm_worker *other,
+                                void (*on_measured)(void *context, uint64_t wake_ns), void *context)
 {
-    struct measurement *measurement = calloc(1, sizeof *measurement);
-    if (measurement == NULL)
-        return UV_ENOMEM;
-    measurement->one = one;
-    measurement->other = other;
-    measurement->on_measured = on_measured;
-    measurement->context = context;
-    measurement->item.run = on_home;
-    cm_worker_post(one, &measurement->item);
-    return 0;
+    struct cm_wake *wake = calloc(1, sizeof *wake);
+    if (wake == NULL)
+        return NULL;
+    wake->one = one;
+    wake->other = other;
+    wake->on_measured = on_measured;
+    wake->context = context;
+    wake->item.run = on_home;
+    cm_worker_post(one, &wake->item);
+    return wake;
+}
+
+void cm_wake_free(struct cm_wake *wake)
+{
+    free(wake);
 }

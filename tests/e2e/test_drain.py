@@ -3,8 +3,9 @@
 """SIGTERM under load: everything up to the goodbye is answered rightly, everything after it was not processed."""
 import signal
 import threading
+import time
 
-from harness import Case, main, openssl, pattern
+from harness import SANITIZE, Case, main, openssl, pattern
 from pyclient import CTR, ENCRYPT, GOING_AWAY, Client
 
 IV = bytes(range(16))
@@ -54,10 +55,15 @@ class Conversation(threading.Thread):
 
 
 class Drain(Case):
+    def drained_soon(self, name="d"):
+        """A daemon that ends stubborn peers' connections sooner than by default."""
+        path = self.write(f"{name}.conf", b'drain-timeout = "10s"\n' if SANITIZE else b'drain-timeout = "3s"\n')
+        return self.daemon("--config", path, name=name)
+
     def test_sigterm_under_load(self):
         for turn, endpoint in enumerate(("unix", "tcp")):
             with self.subTest(endpoint=endpoint):
-                d = self.daemon(name=f"d{turn}")
+                d = self.drained_soon(f"d{turn}")
                 key = self.import_key(d, "k", pattern(32))
                 plains = [pattern(size, size) for size in (16, 1000, 65536, 262144)]
                 expected = [openssl("ctr", key, plain, IV) for plain in plains]
@@ -97,8 +103,19 @@ class Drain(Case):
         client.close()
         self.assertEqual(d.wait(), 0, d.log())
 
+    def test_sigterm_while_it_starts(self):
+        for turn in range(15):
+            d = self.make_daemon(name=f"s{turn}").start(ready=False)
+            time.sleep(turn * 0.006)  # where this lands in the start does not matter, only that it varies
+            d.process.send_signal(signal.SIGTERM)
+            status = d.wait()
+            d.process = None
+            # Before the handler is there the signal does what it always does.
+            self.assertIn(status, (0, -signal.SIGTERM), d.log())
+            self.assertNotIn("Sanitizer", d.log())
+
     def test_a_stalled_peer_does_not_hold_the_end(self):
-        d = self.daemon()
+        d = self.drained_soon()
         self.import_key(d, "k", pattern(32))
         half, deaf = Client(d.unix), Client(d.unix)
         _, data = half.batch_frame(half.open_key("k"), CTR, ENCRYPT, [bytes(100000)], ivs=[IV])
