@@ -133,9 +133,9 @@ static uint32_t give_iv(struct cm_job_plan *plan, const struct cursor *at, struc
     uint32_t given = batch->iv_lengths != NULL ? batch->iv_lengths[at->index] : 0;
     if (state->mode == CM_AES_ECB)
         return given == 0 ? CM_STATUS_OK : CM_STATUS_BAD_IV;
-    item->iv = batch->ivs.data + at->iv;
-    item->iv_length = given;
     if (given > 0) {
+        item->iv = batch->ivs.data + at->iv;
+        item->iv_length = given;
         if (state->direction == CM_AES_ENCRYPT && !state->key->attributes.caller_iv)
             return CM_STATUS_IV_NOT_ALLOWED;
         return state->mode == CM_AES_GCM || given == 16 ? CM_STATUS_OK : CM_STATUS_BAD_IV;
@@ -162,9 +162,10 @@ static uint32_t give_tag(struct cm_job_plan *plan, uint32_t index, struct cm_aes
         item->tag = state->tags + (size_t)index * state->tag_length;
         return CM_STATUS_OK;
     }
-    size_t given = batch->tags.length / batch->count;
-    item->tag = (uint8_t *)(uintptr_t)batch->tags.data + index * given; /* only read when decrypting */
-    return given == state->tag_length ? CM_STATUS_OK : CM_STATUS_BAD_TAG;
+    if (batch->tags.length / batch->count != state->tag_length)
+        return CM_STATUS_BAD_TAG;
+    item->tag = (uint8_t *)(uintptr_t)batch->tags.data + (size_t)index * state->tag_length; /* only read */
+    return CM_STATUS_OK;
 }
 
 /* --- Parts --- */

@@ -201,6 +201,10 @@ START_TEST(a_peer_or_a_worker_that_goes_is_not_waited_for)
     call.name = "l";
     id[0]++;
     cm_service_call(f.workers[0], root, &call, NULL, 0, fixture_on_answer, &answered);
+    pthread_mutex_lock(&f.mutex);
+    while (f.first[1] == NULL) /* its message is on the way when it ends */
+        pthread_cond_wait(&f.wake, &f.mutex);
+    pthread_mutex_unlock(&f.mutex);
     cm_service_peer_free(user);
     user = NULL;
     cm_service_worker_free(f.workers[1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that go well: right answers in every mode, whole and in several tasks on two threads, items that fail
  * beside items that do not. OpenSSL says what is right. */
+#include "job_internal.h"
 #include "service_fixture.h"
 #include "status.h"
 #include <pthread.h>
@@ -162,6 +163,28 @@ START_TEST(known_answers_without_room_for_forms)
     f.service->forms.limit = 0;
     there_and_back(_i, 192, 0);
     ck_assert_uint_eq(atomic_load(&f.service->forms.used), 0);
+}
+END_TEST
+
+START_TEST(a_form_in_the_arena_is_wiped)
+{
+    f.service->forms.limit = 0;
+    uint32_t handle = fixture_ephemeral(&f, peer, GCM_MODE, true, 0, key, 256);
+    struct run run;
+    run_init(&run, handle, CM_WIRE_GCM, CM_WIRE_ENCRYPT, 1, 16, 1);
+    run_plan(&run, &f, peer, 0);
+    const struct cm_job_form *form = ((struct cm_job_state *)run.job.state)->own_forms;
+    ck_assert_ptr_nonnull(form);
+    const uint8_t *bytes = (const uint8_t *)form->key;
+    size_t length = cm_aes_key_size(cm_aes_row(CM_AES_GCM, CM_AES_ENCRYPT));
+    uint8_t any = 0;
+    for (size_t i = 0; i < length; i++)
+        any |= bytes[i];
+    ck_assert_uint_ne(any, 0);
+    cm_job_run(&run.job, 0);
+    run_finish(&run, &f);
+    assert_zero(bytes, length);
+    run_done(&run);
 }
 END_TEST
 
@@ -376,6 +399,7 @@ int main(void)
     tcase_add_loop_test(all, known_answers, 0, FORMS);
     tcase_add_loop_test(all, known_answers_in_many_tasks, 0, FORMS);
     tcase_add_loop_test(all, known_answers_without_room_for_forms, 0, FORMS);
+    tcase_add_test(all, a_form_in_the_arena_is_wiped);
     tcase_add_loop_test(all, large_items_are_cut, 0, sizeof large / sizeof large[0]);
     tcase_add_test(all, a_wrong_tag_fails_its_item_alone);
     tcase_add_test(all, wrong_paddings_and_lengths_fail_their_items_alone);
