@@ -272,17 +272,26 @@ END_TEST
 START_TEST(gcm_decrypts_in_one_piece_only)
 {
     struct run run;
-    run_init(&run, gcm, CM_WIRE_GCM, CM_WIRE_DECRYPT, 1, 32, 3);
+    run_init(&run, gcm, CM_WIRE_GCM, CM_WIRE_DECRYPT, 2, 32, 3);
     run.parts[0] = CM_WIRE_FIRST;
     run.operations[0] = 1;
     run.batch.parts = run.parts;
     run.batch.operations = run.operations;
-    run.iv_lengths[0] = 12;
+    run.iv_lengths[0] = run.iv_lengths[1] = 12;
     run.batch.iv_lengths = run.iv_lengths;
     run_layout(&run, 3);
-    run_all(&run, &f, peer, 0);
-    ck_assert_uint_eq(run_status(&run, 0), CM_STATUS_UNSUPPORTED);
-    ck_assert_uint_eq(peer->operation_count, 0);
+    for (size_t tags = 0; tags <= 32;
+         tags += 16) { /* none, too short ones, right ones: the single item counts */
+        run.batch.tags = (struct cm_bytes){run.tags, tags};
+        run.lengths[1] = 16;
+        run_layout(&run, 3);
+        reference_encrypt(CM_WIRE_GCM, key, 256, false, run.ivs + 12, 12, NULL, 0,
+                          (const uint8_t *)"0123456789abcdef", 16, run_slot(&run, 1), run.tags + 16, 16);
+        ck_assert_uint_eq(run_all(&run, &f, peer, 0)->status, CM_STATUS_OK);
+        ck_assert_uint_eq(run_status(&run, 0), CM_STATUS_UNSUPPORTED);
+        ck_assert_uint_eq(run_status(&run, 1), tags == 32 ? CM_STATUS_OK : CM_STATUS_BAD_TAG);
+        ck_assert_uint_eq(peer->operation_count, 0);
+    }
     run_done(&run);
 }
 END_TEST
