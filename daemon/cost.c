@@ -67,10 +67,10 @@ void cm_cost_measure(struct cm_cost_model *ret_model)
                 measure((enum cm_aes_mode)mode, (enum cm_aes_direction)direction);
 }
 
-uint64_t cm_cost_ps(const struct cm_cost_model *model, enum cm_aes_mode mode, enum cm_aes_direction direction,
-                    uint32_t key_bits, uint64_t length)
+struct cm_cost cm_cost_of(const struct cm_cost_model *model, enum cm_aes_mode mode,
+                          enum cm_aes_direction direction, uint32_t key_bits)
 {
     const struct cm_cost *cost = &model->of[mode][direction];
     uint64_t rounds = key_bits / 32 + 6;
-    return (cost->item_ps + cost->byte_ps * length) * rounds / ROUNDS_OF_128;
+    return (struct cm_cost){cost->item_ps * rounds / ROUNDS_OF_128, cost->byte_ps * rounds / ROUNDS_OF_128};
 }

@@ -18,8 +18,14 @@ struct cm_cost_model {
 /* Times small batches of every mode and direction; takes some milliseconds. Needs cm_aes_init. */
 void cm_cost_measure(struct cm_cost_model *ret_model);
 
+/* For keys of that many bits. */
+struct cm_cost cm_cost_of(const struct cm_cost_model *model, enum cm_aes_mode mode,
+                          enum cm_aes_direction direction, uint32_t key_bits);
+
 /* Estimated kernel time of one item. */
-uint64_t cm_cost_ps(const struct cm_cost_model *model, enum cm_aes_mode mode, enum cm_aes_direction direction,
-                    uint32_t key_bits, uint64_t length);
+static inline uint64_t cm_cost_ps(const struct cm_cost *cost, uint64_t length)
+{
+    return cost->item_ps + cost->byte_ps * length;
+}
 
 #endif

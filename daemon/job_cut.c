@@ -18,13 +18,6 @@ struct cursor {
     size_t iv;
 };
 
-static uint64_t cost_of(const struct cm_job_plan *plan, uint64_t length)
-{
-    const struct cm_job_state *state = plan->state;
-    return cm_cost_ps(&plan->worker->service->cost, state->mode, state->direction, state->key->key_bits,
-                      length);
-}
-
 static bool cuttable(const struct cm_job_state *state, uint8_t part)
 {
     if (part != CM_WIRE_SINGLE)
@@ -41,7 +34,7 @@ static uint32_t pieces_of(const struct cm_job_plan *plan, uint32_t index)
     if (plan->share_ps == 0 || length < (uint64_t)2 * PIECE_BYTES_MIN ||
         !cuttable(plan->state, batch->parts != NULL ? batch->parts[index] : CM_WIRE_SINGLE))
         return 1;
-    uint64_t pieces = cost_of(plan, length) / plan->share_ps;
+    uint64_t pieces = cm_cost_ps(&plan->cost, length) / plan->share_ps;
     if (pieces > length / PIECE_BYTES_MIN)
         pieces = length / PIECE_BYTES_MIN;
     if (pieces > PIECES_MAX)
@@ -76,13 +69,14 @@ static void count_cost(struct cm_job_plan *plan, uint64_t cost_ps)
         close_task(plan);
 }
 
-static void add_unit(struct cm_job_plan *plan, const struct cm_aes_item *item, uint32_t index)
+/* Takes in the unit that stands behind the last one. */
+static void add_unit(struct cm_job_plan *plan, uint32_t index)
 {
     struct cm_job_state *state = plan->state;
-    state->unit_items[state->unit_count] = index;
-    state->units[state->unit_count++] = *item;
+    const struct cm_aes_item *item = &state->units[state->unit_count];
+    state->unit_items[state->unit_count++] = index;
     open_task(plan)->unit_count++;
-    count_cost(plan, cost_of(plan, item->length));
+    count_cost(plan, cm_cost_ps(&plan->cost, item->length));
 }
 
 /* Each range is a task of its own, since only the last one of an item takes the padding. Cutting comes before
@@ -98,12 +92,11 @@ static uint32_t add_ranges(struct cm_job_plan *plan, const struct cm_aes_item *i
     close_task(plan);
     for (size_t offset = 0; offset < item->length; offset += step, ivs += 16) {
         bool last = item->length - offset <= step;
-        struct cm_aes_item range;
         if (cm_aes_slice(state->mode, state->direction, item, offset, last ? item->length - offset : step,
-                         ivs, &range) != CM_AES_OK)
+                         ivs, &state->units[state->unit_count]) != CM_AES_OK)
             return CM_STATUS_INTERNAL;
         open_task(plan)->padding = last ? state->padding : CM_AES_NO_PADDING;
-        add_unit(plan, &range, index);
+        add_unit(plan, index);
         close_task(plan);
     }
     return CM_STATUS_OK;
@@ -286,7 +279,7 @@ static uint32_t plan_part(struct cm_job_plan *plan, const struct cursor *at, str
     }
     state->part_count++;
     open_task(plan)->part_count++;
-    count_cost(plan, cost_of(plan, item->length));
+    count_cost(plan, cm_cost_ps(&plan->cost, item->length));
     return CM_STATUS_OK;
 }
 
@@ -295,30 +288,36 @@ static uint32_t plan_part(struct cm_job_plan *plan, const struct cursor *at, str
 static uint32_t plan_item(struct cm_job_plan *plan, const struct cursor *at)
 {
     const struct cm_batch *batch = plan->batch;
-    uint8_t *slot = plan->job->body + at->slot;
-    struct cm_aes_item item = {.source = slot, .destination = slot, .length = batch->lengths[at->index]};
+    struct cm_job_state *state = plan->state;
+    struct cm_aes_item *item = &state->units[state->unit_count]; /* a unit, unless it turns out otherwise */
+    *item = (struct cm_aes_item){.source = plan->job->body + at->slot,
+                                 .destination = plan->job->body + at->slot,
+                                 .length = batch->lengths[at->index]};
     if (batch->aad_lengths != NULL) {
-        item.aad = plan->job->body + plan->slot_total + at->aad;
-        item.aad_length = batch->aad_lengths[at->index];
+        item->aad = plan->job->body + plan->slot_total + at->aad;
+        item->aad_length = batch->aad_lengths[at->index];
     }
     if (batch->parts != NULL && batch->parts[at->index] != CM_WIRE_SINGLE) {
+        struct cm_aes_item part = *item;
         struct cm_operation *operation = NULL;
-        uint32_t status = plan_part(plan, at, &item, &operation);
+        uint32_t status = plan_part(plan, at, &part, &operation);
         if (status == CM_STATUS_BAD_REQUEST && operation == NULL)
             operation = cm_operation_find(plan->peer, batch->operations[at->index]); /* begun twice */
         if (status != CM_STATUS_OK)
             cm_operation_end(plan->peer, operation);
         return status;
     }
-    uint32_t status = give_iv(plan, at, &item);
+    uint32_t status = give_iv(plan, at, item);
     if (status == CM_STATUS_OK)
-        status = give_tag(plan, at->index, &item);
+        status = give_tag(plan, at->index, item);
     if (status != CM_STATUS_OK)
         return status;
     uint32_t pieces = pieces_of(plan, at->index);
-    if (pieces > 1)
-        return add_ranges(plan, &item, at->index, pieces);
-    add_unit(plan, &item, at->index);
+    if (pieces > 1) {
+        const struct cm_aes_item whole = *item;
+        return add_ranges(plan, &whole, at->index, pieces);
+    }
+    add_unit(plan, at->index);
     return CM_STATUS_OK;
 }
 
@@ -328,7 +327,7 @@ static bool take_memory(struct cm_job_plan *plan)
     const struct cm_batch *batch = plan->batch;
     struct cm_job_state *state = plan->state;
     struct cm_arena *arena = plan->arena;
-    size_t count = batch->count, units = count, tasks = 2, parts = 0;
+    size_t count = batch->count, units = count + 1, tasks = 2, parts = 0;
     if (plan->share_ps > 0) {
         tasks += count;
         for (uint32_t i = 0; i < batch->count; i++) {
@@ -364,6 +363,8 @@ uint32_t cm_job_cut(struct cm_job_plan *plan)
 {
     const struct cm_batch *batch = plan->batch;
     struct cm_job_state *state = plan->state;
+    plan->cost =
+        cm_cost_of(&plan->worker->service->cost, state->mode, state->direction, state->key->key_bits);
     state->form = cm_job_form(plan, state->version);
     if (state->form == NULL || !take_memory(plan))
         return cm_job_refuse(plan, CM_STATUS_TOO_LARGE, "the batch has too many items to plan");

@@ -61,7 +61,8 @@ struct cm_job_plan {
     struct cm_arena *arena;
     size_t body_length;
     uint64_t slot_total;
-    uint64_t share_ps; /* 0: one task */
+    struct cm_cost cost; /* of this mode, direction and key */
+    uint64_t share_ps;   /* 0: one task */
     uint64_t cost_ps;
     uint64_t task_cost_ps; /* of the task that is being filled */
     const char *text;      /* of the refusal */
