@@ -175,7 +175,13 @@ static void tell(void *argument)
     while (*at != change)
         at = &(*at)->next;
     *at = change->next;
+    struct cm_change *follower = change->followers;
     pthread_mutex_unlock(&service->mutex);
+    while (follower != NULL) {
+        struct cm_change *next = follower->next_follower;
+        change_step(follower);
+        follower = next;
+    }
     cm_change_free(change);
 }
 
@@ -223,6 +229,24 @@ static struct cm_publication *make_live(struct cm_change *change)
     return publication;
 }
 
+/* A repeat is answered after the first one, which may still wait for a key to be let go. False: that is over.
+ */
+static bool follow_first(struct cm_change *change)
+{
+    struct cm_service *service = change->service;
+    pthread_mutex_lock(&service->mutex);
+    struct cm_change *at = service->changes;
+    while (at != NULL && (!at->store.ret_changed || memcmp(at->store.operation_id, change->store.operation_id,
+                                                           CM_OPERATION_ID_BYTES) != 0))
+        at = at->next;
+    if (at != NULL) {
+        change->next_follower = at->followers;
+        at->followers = change;
+    }
+    pthread_mutex_unlock(&service->mutex);
+    return at != NULL;
+}
+
 /* On the store's thread. */
 static void on_stored(struct cm_store_change *store)
 {
@@ -238,7 +262,8 @@ static void on_stored(struct cm_store_change *store)
         strcpy(store->ret_text, "the change is stored, but the daemon lacks memory to use it: restart it");
         cm_service_log(change->service, CM_SERVICE_LOG_ERROR, "key %s: %s", store->key.name, store->ret_text);
     }
-    change_step(change);
+    if (!store->ret_repeated || !follow_first(change))
+        change_step(change);
 }
 
 void cm_change_submit(struct cm_change *change)

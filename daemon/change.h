@@ -13,9 +13,11 @@ struct cm_change {
     struct cm_stored_version *sealed; /* store.key.versions */
     struct cm_service *service;
     uint32_t worker;
-    struct cm_change *next;    /* in the service's list */
-    struct cm_live_key *fresh; /* what the next snapshot is to hold; NULL: nothing */
-    atomic_int waiting;        /* for the workers' snapshots, for the old key to be wiped */
+    struct cm_change *next;      /* in the service's list */
+    struct cm_live_key *fresh;   /* what the next snapshot is to hold; NULL: nothing */
+    struct cm_change *followers; /* repeats of this one, answered after it; under the service's mutex */
+    struct cm_change *next_follower;
+    atomic_int waiting; /* for the workers' snapshots, for the old key to be wiped */
 
     /* The calling worker's thread only: */
     struct cm_peer_state *peer; /* NULL once it is gone: nobody waits for the answer */

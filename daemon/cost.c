@@ -43,8 +43,8 @@ static struct cm_cost measure(enum cm_aes_mode mode, enum cm_aes_direction direc
     if (cm_aes_key_init(key, cm_aes_row(mode, direction), zero, sizeof zero) != CM_AES_OK)
         return (struct cm_cost){1000, 1000};
     for (size_t i = 0; i < ITEMS; i++)
-        items[i] = (struct cm_aes_item){.source = text + i * LONG,
-                                        .destination = text + i * LONG,
+        items[i] = (struct cm_aes_item){.source = text + i * (size_t)LONG,
+                                        .destination = text + i * (size_t)LONG,
                                         .iv = zero,
                                         .iv_length = mode == CM_AES_GCM ? 12 : 16,
                                         .tag = tags[i],
@@ -53,7 +53,7 @@ static struct cm_cost measure(enum cm_aes_mode mode, enum cm_aes_direction direc
     cm_aes_key_done(key);
 
     uint64_t more = lengthy > brief ? lengthy - brief : 0;
-    uint64_t byte_ps = more * 1000 / (ITEMS * (LONG - SHORT));
+    uint64_t byte_ps = more * 1000 / ((uint64_t)ITEMS * (LONG - SHORT));
     uint64_t item_ps = brief * 1000 / ITEMS;
     uint64_t in_bytes = byte_ps * SHORT;
     return (struct cm_cost){item_ps > in_bytes ? item_ps - in_bytes : 0, byte_ps > 0 ? byte_ps : 1};

@@ -29,6 +29,7 @@ void cm_job_plan(struct cm_job *job, struct cm_service_worker *worker, struct cm
 {
     *job = (struct cm_job){
         .peer = peer, .batch = batch, .body = body, .reply = {.request_id = batch->request_id, .text = ""}};
+    job->body = body;
     struct cm_job_plan plan = {.job = job,
                                .worker = worker,
                                .peer = peer,

@@ -20,7 +20,7 @@ uint32_t cm_job_refuse(struct cm_job_plan *plan, uint32_t status, const char *fo
     if (text != NULL) {
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(text, TEXT_BYTES, format, arguments);
+        (void)vsnprintf(text, TEXT_BYTES, format, arguments);
         va_end(arguments);
         plan->text = text;
     }

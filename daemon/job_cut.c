@@ -177,7 +177,7 @@ static uint32_t cut_part(struct cm_job_plan *plan, struct cm_job_part *part, uin
 {
     struct cm_aes_parts *parts = &part->operation->parts;
     struct cm_aes_item item = part->item;
-    if (!parts->begun)
+    if (!parts->begun && item.iv != NULL)
         memcpy(parts->chain, item.iv, sizeof parts->chain);
     item.iv = parts->chain;
     item.iv_length = sizeof parts->chain;

@@ -152,8 +152,8 @@ struct cm_snapshot *cm_snapshot_new(struct cm_live_key **keys, uint32_t count)
     if (snapshot == NULL)
         return NULL;
     if (count > 0) {
-        memcpy(snapshot->keys, keys, (size_t)count * sizeof *keys);
-        qsort(snapshot->keys, count, sizeof *keys, by_name);
+        memcpy(snapshot->keys, keys, (size_t)count * sizeof(struct cm_live_key *));
+        qsort(snapshot->keys, count, sizeof(struct cm_live_key *), by_name);
     }
     snapshot->serial = 1;
     count_alive(snapshot);

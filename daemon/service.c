@@ -19,7 +19,7 @@ void cm_service_log(const struct cm_service *service, enum cm_service_log_level 
     char text[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (service->host.log != NULL)
         service->host.log(service->host.host, (int)level, text);

@@ -148,6 +148,12 @@ START_TEST(a_key_destroyed_while_a_job_runs)
     fixture_wait(&f, 1);
     ck_assert(!answered.done);
     ck_assert_uint_eq(ecb_status(handle), CM_STATUS_KEY_UNUSABLE); /* nothing new begins */
+    struct answered repeated = {0}; /* as a client does that lost its connection meanwhile */
+    cm_service_call(f.workers[0], root, &call, NULL, 0, fixture_on_answer, &repeated);
+    uint8_t marker[16] = {10};
+    const struct cm_call later = {.kind = CM_CALL_DESTROY_KEY, .operation_id = {marker, 16}, .name = "x"};
+    ck_assert_uint_eq(fixture_call(&f, root, &later, NULL, 0).status, CM_STATUS_NO_SUCH_KEY);
+    ck_assert(!repeated.done);
     ck_assert_uint_eq(atomic_load(&f.service->forms.used), 1);
     cm_job_run(&run.job, 0);
     fixture_pump(&f, 0);
@@ -158,6 +164,9 @@ START_TEST(a_key_destroyed_while_a_job_runs)
     ck_assert(answered.done);
     ck_assert_uint_eq(answered.status, CM_STATUS_OK);
     ck_assert_int_eq(answered.kind, CM_ANSWER_NONE);
+    while (!repeated.done)
+        fixture_wait(&f, 0);
+    ck_assert_uint_eq(repeated.status, CM_STATUS_OK);
     reference_encrypt(CM_WIRE_ECB, key, 256, false, NULL, 0, NULL, 0, plain, 64, expected, NULL, 0);
     ck_assert_mem_eq(run.body, expected, 64);
     run_done(&run);
