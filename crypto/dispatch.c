@@ -20,6 +20,8 @@ static const struct {
 } table[] = {
     {"portable", &cm_portable},
     {"aesni", X86(cm_aesni)},
+    {"vaes256", X86(cm_vaes256)},
+    {"vaes512", X86(cm_vaes512)},
 };
 enum { TABLE_LENGTH = sizeof table / sizeof table[0] };
 

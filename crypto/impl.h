@@ -55,7 +55,7 @@ struct cm_implementation {
     const char *lacks; /* the reason shown where the processor has not all of them */
     struct cm_aes_row rows[CM_AES_MODE_COUNT][CM_AES_DIRECTION_COUNT];
 };
-extern const struct cm_implementation cm_portable, cm_aesni;
+extern const struct cm_implementation cm_portable, cm_aesni, cm_vaes256, cm_vaes512;
 
 /* --- What a mode provides ------------------------------------------------------------------------------ */
 

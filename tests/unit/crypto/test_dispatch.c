@@ -143,7 +143,7 @@ END_TEST
 
 /* All names, from the narrowest on. The table tells them only once a limit is set, so they stand here again.
  */
-static const char *const limits[] = {"portable", "aesni"};
+static const char *const limits[] = {"portable", "aesni", "vaes256", "vaes512"};
 enum { LIMITS = sizeof limits / sizeof *limits };
 
 /* Each name as the limit: it is used where it can run, and nothing wider is. */
@@ -212,19 +212,36 @@ static bool processor_has(const char *flag)
     return found;
 }
 
-/* A processor with AES instructions is not left to portable by mistake. */
-START_TEST(aesni_where_the_processor_has_it)
+/* What each implementation needs, as the kernel names it; the kernel shows only what it also saves the
+ * registers of. */
+static const struct {
+    const char *name;
+    const char *flags[10];
+} x86_needs[] = {
+    {"aesni", {"aes", "pclmulqdq", "ssse3", "sse4_1"}},
+    {"vaes256", {"aes", "pclmulqdq", "avx2", "vaes", "vpclmulqdq"}},
+    {"vaes512",
+     {"aes", "pclmulqdq", "avx2", "vaes", "vpclmulqdq", "avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+};
+
+/* A processor with AES instructions is not left to portable by mistake, nor one with wide ones to narrow
+ * ones.
+ */
+START_TEST(x86_where_the_processor_has_it)
 {
-    ck_assert_int_eq(cm_aes_init(NULL), CM_AES_OK);
-    bool can = processor_has("aes") && processor_has("pclmulqdq") && processor_has("ssse3") &&
-               processor_has("sse4_1");
+    const char *name = x86_needs[_i].name;
+    bool can = true;
+    for (const char *const *flag = x86_needs[_i].flags; *flag != NULL; flag++)
+        can = can && processor_has(*flag);
+    ck_assert_int_eq(cm_aes_init(name), CM_AES_OK);
     for_each_mode_and_direction(mode, direction)
     {
-        const struct cm_aes_row *row = cm_aes_row_named(mode, direction, "aesni");
-        require((row != NULL) == can, "%s: the processor has %sAES-NI, the table has %sit",
-                harness_mode_name(mode), can ? "" : "no ", row != NULL ? "" : "not ");
-        require(!can || strcmp(cm_aes_row_name(cm_aes_row(mode, direction)), "portable") != 0,
-                "%s runs on portable", harness_mode_name(mode));
+        const struct cm_aes_row *row = cm_aes_row_named(mode, direction, name);
+        require((row != NULL) == can, "%s: the processor has %swhat %s needs, the table has %sit",
+                harness_mode_name(mode), can ? "" : "not ", name, row != NULL ? "" : "not ");
+        require(!can || strcmp(cm_aes_row_name(cm_aes_row(mode, direction)), name) == 0,
+                "%s runs on %s, not on %s", harness_mode_name(mode),
+                cm_aes_row_name(cm_aes_row(mode, direction)), name);
     }
 }
 END_TEST
@@ -237,7 +254,7 @@ static void add_tests(TCase *test_case)
     tcase_add_loop_test(test_case, unknown_names, 0, 6);
     tcase_add_test(test_case, unknown_names_have_no_row);
 #if defined(__x86_64__)
-    tcase_add_test(test_case, aesni_where_the_processor_has_it);
+    tcase_add_loop_test(test_case, x86_where_the_processor_has_it, 0, 3);
 #endif
 }
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CBC encryption: sixteen messages at once, two in each of eight 256-bit registers, at either vector width.
+ *
+ * A block waits for the one before it, so one message alone gets one VAESENC every four cycles. Eight
+ * registers fill those four cycles; two messages to a register because that is what a load and an insert cost
+ * least at (four to a 512-bit one need three inserts and three extracts a block, on the ports that the rounds
+ * want).
+ *
+ * Registers. x[0..7], the chains; everything else comes from memory: the messages' addresses, of which there
+ * are more than integer registers, and the round keys. */
+#ifndef CM_X86_VAES_CHAINS_H
+#define CM_X86_VAES_CHAINS_H
+
+#include "vaes_template.h"
+
+enum { CHAINS = 16 };
+
+typedef __m256i pair;
+
+struct chains {
+    alignas(32) block chain[CHAINS];
+    const uint8_t *source[CHAINS];
+    uint8_t *destination[CHAINS];
+    size_t left[CHAINS]; /* blocks that can run before the chain needs attention */
+    bool padded[CHAINS]; /* one more block, in the destination */
+};
+
+/* Gives chain i its next message; false if there is none. */
+INLINE bool chain_fill(struct chains *chains, int i, struct cm_aes_item **next, const struct cm_aes_item *end)
+{
+    for (; *next < end; (*next)++) {
+        const struct cm_aes_item *item = *next;
+        if (item->ret_length == 0)
+            continue;
+        size_t blocks = item->ret_length / 16;
+        bool padded = item->ret_length > item->length;
+        bool apart = padded && item->source != item->destination && blocks > 1;
+        chains->source[i] = padded && blocks == 1 ? item->destination : item->source;
+        chains->destination[i] = item->destination;
+        chains->left[i] = apart ? blocks - 1 : blocks;
+        chains->padded[i] = apart;
+        chains->chain[i] = load(item->iv);
+        (*next)++;
+        return true;
+    }
+    return false;
+}
+
+INLINE pair pair_key(struct cipher cipher, unsigned round)
+{
+    return _mm256_load_si256((const pair *)(const void *)&cipher.round_key[round]);
+}
+
+INLINE void pairs_round(pair *x, int n, pair round_key)
+{
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = _mm256_aesenc_epi128(x[u], round_key);
+}
+
+/* `blocks` blocks of each of the first 2 * n chains, n a constant. */
+INLINE void chains_run(struct cipher cipher, struct chains *chains, int n, size_t blocks)
+{
+    pair x[CHAINS / 2];
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = _mm256_load_si256((const pair *)(const void *)&chains->chain[2 * u]);
+    for (size_t at = 0; at < 16 * blocks; at += 16) {
+        pair first = pair_key(cipher, 0);
+#pragma GCC unroll 8
+        for (int u = 0; u < n; u++) {
+            pair text = _mm256_castsi128_si256(load(chains->source[2 * u] + at));
+            text = _mm256_inserti128_si256(text, load(chains->source[2 * u + 1] + at), 1);
+            x[u] = _mm256_xor_si256(x[u], _mm256_xor_si256(text, first));
+        }
+#pragma GCC unroll 9
+        for (unsigned round = 1; round < 10; round++)
+            pairs_round(x, n, pair_key(cipher, round));
+        if (cipher.rounds > 10) {
+            pairs_round(x, n, pair_key(cipher, 10));
+            pairs_round(x, n, pair_key(cipher, 11));
+            if (cipher.rounds > 12) {
+                pairs_round(x, n, pair_key(cipher, 12));
+                pairs_round(x, n, pair_key(cipher, 13));
+            }
+        }
+        pair last = pair_key(cipher, cipher.rounds);
+#pragma GCC unroll 8
+        for (int u = 0; u < n; u++) {
+            x[u] = _mm256_aesenclast_epi128(x[u], last);
+            store(chains->destination[2 * u] + at, _mm256_castsi256_si128(x[u]));
+            store(chains->destination[2 * u + 1] + at, _mm256_extracti128_si256(x[u], 1));
+        }
+    }
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        _mm256_store_si256((pair *)(void *)&chains->chain[2 * u], x[u]);
+}
+
+static void chain_copy(struct chains *chains, int to, int from)
+{
+    chains->source[to] = chains->source[from];
+    chains->destination[to] = chains->destination[from];
+    chains->left[to] = chains->left[from];
+    chains->padded[to] = chains->padded[from];
+    chains->chain[to] = chains->chain[from];
+}
+
+/* Runs `blocks` blocks of every chain that is in use. An odd last one has itself beside it: both read the
+ * same block before either writes, and write the same. */
+static void chains_advance(struct cipher cipher, struct chains *chains, int used, size_t blocks)
+{
+    if (used % 2 != 0)
+        chain_copy(chains, used, used - 1);
+#define STEP(n) chains_run(cipher, chains, n, blocks)
+    TAIL((used + 1) / 2, STEP)
+#undef STEP
+    for (int i = 0; i < used; i++) {
+        chains->source[i] += 16 * blocks;
+        chains->destination[i] += 16 * blocks;
+        chains->left[i] -= blocks;
+    }
+}
+
+/* Turns chains that have come to an end to their padded block or to the next message; closes the gaps that
+ * are left. Returns how many go on. */
+static int chains_renew(struct chains *chains, int used, struct cm_aes_item **next,
+                        const struct cm_aes_item *end)
+{
+    for (int i = 0; i < used;) {
+        if (chains->left[i] == 0 && chains->padded[i]) {
+            chains->padded[i] = false;
+            chains->source[i] = chains->destination[i];
+            chains->left[i] = 1;
+        } else if (chains->left[i] == 0 && !chain_fill(chains, i, next, end)) {
+            chain_copy(chains, i, --used);
+            continue;
+        }
+        i++;
+    }
+    return used;
+}
+
+/* Messages that lie a multiple of 4 KiB apart would all use the same few sets of the first-level cache, and,
+ * worked on apart, miss it all the time. Where the first two long messages lie so, each chain starts one
+ * cache line behind the one before it, and keeps that distance. Returns the number of blocks to run before
+ * the next chain starts; 0: all start at once. */
+static size_t chains_pace(const struct cm_aes_item *items, size_t count)
+{
+    if (count < 2 || items[0].length < 2048)
+        return 0;
+    uintptr_t distance = (uintptr_t)items[1].source - (uintptr_t)items[0].source;
+    return (distance + 64) % 4096 < 128 ? 4 : 0;
+}
+
+static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+{
+    struct cipher cipher = cipher_of(key);
+    struct chains chains;
+    size_t done = singles(cipher, items, count, KIND_CBC_ENCRYPT);
+    struct cm_aes_item *next = items + done, *end = items + count;
+    size_t pace = chains_pace(next, count - done);
+    int used = 0;
+    for (;;) {
+        while (used < CHAINS && chain_fill(&chains, used, &next, end)) {
+            used++;
+            if (pace > 0)
+                break;
+        }
+        if (used == 0)
+            break;
+        size_t blocks = chains.left[0];
+        for (int i = 1; i < used; i++)
+            blocks = chains.left[i] < blocks ? chains.left[i] : blocks;
+        if (pace > 0 && used < CHAINS && next < end && blocks > pace)
+            blocks = pace;
+        chains_advance(cipher, &chains, used, blocks);
+        used = chains_renew(&chains, used, &next, end);
+    }
+    v_forget();
+}
+
+#endif

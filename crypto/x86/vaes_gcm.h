@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GCM with VAES and VPCLMULQDQ at either vector width: long messages alone, short ones one a lane.
+ *
+ * Long messages: as in aesni.c, where GHASH's representation and reduction are derived; eight vectors in
+ * flight, and after each of the first eight rounds the product of one vector of ciphertext, of the step
+ * before when encrypting, of this step when decrypting. The vector that the running hash is added to comes
+ * last, so that the hash's own reduction has seven rounds to finish. The text is added to the last round key,
+ * not to the key stream.
+ *
+ * Short messages, up to SHORT_BYTES: as many as there are lanes form a group. Their J0 are encrypted in one
+ * vector. The unreduced products of one message are spread over the lanes; those of the group are summed by a
+ * transposition to one message a lane, and reduced all at once, together with the products of their lengths.
+ * Messages of one block go one a lane from the start.
+ *
+ * Powers of H are laid out descending and with zeroes behind H^1, so that a vector loaded at H^e has H^e,
+ * H^(e-1), ... and stops after H^1: the last vector of a message may have blocks that are not there.
+ *
+ * Registers: x[0..7], three sums of products, two temporaries, counter and text. At 256 bits the compiler
+ * spills some of them; the frames are wiped as said in vaes_template.h. */
+#ifndef CM_X86_VAES_GCM_H
+#define CM_X86_VAES_GCM_H
+
+#include "vaes_template.h"
+
+/* A step's blocks; and one vector more for additional data and lengths of a short message. */
+enum { POWERS = (WIDTH + 2) * LANES, SHORT_BYTES = 256 };
+
+struct gcm_form {
+    struct form aes;
+    block power[POWERS + LANES];  /* H^(POWERS-i) / x, then zeroes */
+    block folded[POWERS + LANES]; /* in both halves: high half + low half of that */
+};
+
+/* A sum of products that has not been reduced; `middle` still lacks `low` and `high` (Karatsuba). */
+struct product {
+    vector low, middle, high;
+};
+
+INLINE struct product product_zero(void)
+{
+    vector zero = v_zero();
+    return (struct product){zero, zero, zero};
+}
+
+INLINE void product_add_by(struct product *sum, vector x, vector h, vector folded_h)
+{
+    vector folded = v_xor(x, v_swap_halves(x));
+    sum->low = v_xor(sum->low, v_multiply(x, h, 0x00));
+    sum->high = v_xor(sum->high, v_multiply(x, h, 0x11));
+    sum->middle = v_xor(sum->middle, v_multiply(folded, folded_h, 0x00));
+}
+
+/* The first lane times H^power, the second times the power below, ... */
+INLINE void product_add(struct product *sum, const struct gcm_form *form, vector x, size_t power)
+{
+    product_add_by(sum, x, v_load(&form->power[POWERS - power]), v_load(&form->folded[POWERS - power]));
+}
+
+/* Every lane times H^power. */
+INLINE void product_add_same(struct product *sum, const struct gcm_form *form, vector x, size_t power)
+{
+    product_add_by(sum, x, v_broadcast(form->power[POWERS - power]),
+                   v_broadcast(form->folded[POWERS - power]));
+}
+
+/* Each lane by itself. The lowest word is folded 64 places up by adding it, and its product with q one place
+ * higher, which is where a carry-less product stands anyway; twice. */
+INLINE vector product_reduce(struct product sum)
+{
+    const vector q = v_broadcast(_mm_set_epi64x(0, (long long)0xc200000000000000));
+    vector middle = v_xor3(sum.middle, sum.low, sum.high);
+    middle = v_xor3(middle, v_swap_halves(sum.low), v_multiply(sum.low, q, 0x00));
+    return v_xor3(sum.high, v_swap_halves(middle), v_multiply(middle, q, 0x00));
+}
+
+/* All lanes into the first, which alone holds anything in the end. */
+INLINE vector product_fold(struct product sum)
+{
+    sum.low = v_of_low(v_fold(sum.low));
+    sum.middle = v_of_low(v_fold(sum.middle));
+    sum.high = v_of_low(v_fold(sum.high));
+    return v_of_low(V_LOW(product_reduce(sum)));
+}
+
+INLINE vector ghash_step(const struct gcm_form *form, vector hash, const uint8_t *data)
+{
+    struct product sum = product_zero();
+#pragma GCC unroll 8
+    for (int u = 0; u < WIDTH; u++) {
+        vector x = v_reverse_bytes(v_load(data + VECTOR_BYTES * u));
+        product_add(&sum, form, u == 0 ? v_xor(x, hash) : x, (size_t)(LANES * (WIDTH - u)));
+    }
+    return product_fold(sum);
+}
+
+/* Additional data or an IV, any length but 0; the last block is filled up with zeroes. */
+__attribute__((noinline)) static vector ghash_long(const struct gcm_form *form, vector hash,
+                                                   const uint8_t *data, size_t length)
+{
+    for (; length >= STEP_BYTES; length -= STEP_BYTES, data += STEP_BYTES)
+        hash = ghash_step(form, hash, data);
+    if (length == 0)
+        return hash;
+    struct product sum = product_zero();
+    size_t power = (length + 15) / 16;
+    for (; length >= VECTOR_BYTES; length -= VECTOR_BYTES, data += VECTOR_BYTES, power -= LANES) {
+        product_add(&sum, form, v_xor(v_reverse_bytes(v_load(data)), hash), power);
+        hash = v_zero();
+    }
+    if (length > 0)
+        product_add(&sum, form, v_xor(v_reverse_bytes(v_load_bytes(data, length)), hash), power);
+    return product_fold(sum);
+}
+
+INLINE vector ghash(const struct gcm_form *form, vector hash, const uint8_t *data, size_t length)
+{
+    return length == 0 ? hash : ghash_long(form, hash, data, length);
+}
+
+static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
+{
+    struct gcm_form *form = memory;
+    struct cipher cipher = {form->aes.round_key, (unsigned)(key_length / 4 + 6)};
+    expand_encrypt(form, key, key_length);
+    vector zero = v_zero();
+    run_cipher(&zero, 1, cipher, false);
+    block h = reverse_bytes(V_LOW(zero));
+    /* H / x: shift left over both words, and add the constant where a bit falls out, without a branch. */
+    block carries = _mm_srli_epi64(h, 63);
+    block out = _mm_sub_epi32(_mm_setzero_si128(), _mm_shuffle_epi32(carries, 0xaa));
+    block c = _mm_and_si128(out, _mm_set_epi64x((long long)0xc200000000000000, 1));
+    h = _mm_or_si128(_mm_slli_epi64(h, 1), _mm_slli_si128(carries, 8));
+    h = _mm_xor_si128(h, c);
+    block folded_h = _mm_xor_si128(h, _mm_shuffle_epi32(h, 0x4e));
+    block power = h;
+    memset(form->power, 0, sizeof form->power);
+    memset(form->folded, 0, sizeof form->folded);
+    for (int i = POWERS - 1; i >= 0; i--) {
+        struct product sum = product_zero();
+        form->power[i] = power;
+        form->folded[i] = _mm_xor_si128(power, _mm_shuffle_epi32(power, 0x4e));
+        product_add_by(&sum, v_of_low(power), v_of_low(h), v_of_low(folded_h));
+        power = V_LOW(product_reduce(sum));
+    }
+    v_forget();
+}
+
+/* --- Long messages ----------------------------------------------------------------------------------------
+ */
+
+/* A message under way. */
+struct running {
+    vector counter; /* byte-reversed: of the next blocks, one a lane; the last 32 bits count */
+    vector hash;    /* byte-reversed, in the first lane */
+    block pad;      /* E(K, J0) */
+};
+
+INLINE vector counter_plus(vector counter, int blocks)
+{
+    return V(add_epi32)(counter, v_broadcast(_mm_set_epi32(0, 0, 0, blocks)));
+}
+
+INLINE vector counters_from(block first)
+{
+    return V(add_epi32)(v_broadcast(first), v_lane_numbers());
+}
+
+/* J0 of an IV of 12 bytes, in the order of memory: SP 800-38D, section 7.1, step 2. */
+INLINE block first_counter_short(const uint8_t *iv)
+{
+    block x = _mm_loadl_epi64((const block *)(const void *)iv);
+    return _mm_insert_epi32(_mm_insert_epi32(x, (int)cm_load32_le(iv + 8), 2), 0x01000000, 3);
+}
+
+/* J0, byte-reversed. */
+INLINE block first_counter(const struct gcm_form *form, const uint8_t *iv, size_t length)
+{
+    if (length == 12)
+        return reverse_bytes(first_counter_short(iv));
+    vector hash = ghash(form, v_zero(), iv, length);
+    struct product sum = product_zero();
+    product_add(&sum, form, v_xor(hash, v_of_low(_mm_set_epi64x(0, (long long)(length * 8)))), 1);
+    return V_LOW(product_reduce(sum));
+}
+
+INLINE block lengths_block(uint64_t aad_bytes, uint64_t text_bytes)
+{
+    return _mm_set_epi64x((long long)(aad_bytes * 8), (long long)(text_bytes * 8));
+}
+
+/* Compilers would gather all round keys first and sum all products last, and spill both. Nothing crosses
+ * this. */
+INLINE void stay_in_order(vector x[WIDTH], struct product *sum)
+{
+    __asm__ volatile(
+        ""
+        : "+" ANY_VECTOR_REGISTER(x[0]), "+" ANY_VECTOR_REGISTER(x[1]), "+" ANY_VECTOR_REGISTER(x[2]),
+          "+" ANY_VECTOR_REGISTER(x[3]), "+" ANY_VECTOR_REGISTER(x[4]), "+" ANY_VECTOR_REGISTER(x[5]),
+          "+" ANY_VECTOR_REGISTER(x[6]), "+" ANY_VECTOR_REGISTER(x[7]), "+" ANY_VECTOR_REGISTER(sum->low),
+          "+" ANY_VECTOR_REGISTER(sum->middle), "+" ANY_VECTOR_REGISTER(sum->high)
+        :
+        : "memory");
+}
+
+/* A step of text, and meanwhile, if `hashing`, a step of `hashed` into the hash. */
+INLINE void gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
+                     const uint8_t *source, uint8_t *destination, const uint8_t *hashed, bool hashing)
+{
+    vector x[WIDTH];
+    struct product sum = product_zero();
+#pragma GCC unroll 8
+    for (int u = 0; u < WIDTH; u++)
+        x[u] = v_reverse_bytes(counter_plus(run->counter, LANES * u));
+    run->counter = counter_plus(run->counter, LANES * WIDTH);
+    whiten(x, WIDTH, cipher.round_key[0]);
+#pragma GCC unroll 9
+    for (int round = 1; round < 10; round++) {
+        round_of(x, WIDTH, cipher.round_key[round], false);
+        if (hashing && round <= WIDTH) {
+            int u = round % WIDTH;
+            vector data = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * u));
+            if (u == 0)
+                data = v_xor(data, run->hash);
+            product_add(&sum, form, data, (size_t)(LANES * (WIDTH - u)));
+        }
+        stay_in_order(x, &sum);
+    }
+    if (hashing)
+        run->hash = product_fold(sum);
+    more_rounds(x, WIDTH, cipher, false);
+    vector last = cipher.round_key[cipher.rounds];
+#pragma GCC unroll 8
+    for (int u = 0; u < WIDTH; u++) {
+        vector text = v_load(source + VECTOR_BYTES * u);
+        v_store(destination + VECTOR_BYTES * u, V(aesenclast_epi128)(x[u], v_xor(last, text)));
+    }
+}
+
+/* The text's last 1 to STEP_BYTES bytes in n vectors, a constant; adds their products, the first with the
+ * hash. `power` is that of the first block. J0 goes along. */
+INLINE void gcm_tail(const struct gcm_form *form, struct cipher cipher, struct running *run, block j0,
+                     const uint8_t *source, uint8_t *destination, int n, size_t last, size_t power,
+                     struct product *sum, bool decrypt)
+{
+    vector x[WIDTH + 1];
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = v_reverse_bytes(counter_plus(run->counter, LANES * u));
+    x[n] = v_of_low(reverse_bytes(j0));
+    run_cipher(x, n + 1, cipher, false);
+    run->pad = V_LOW(x[n]);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++) {
+        vector in = load_one(source, u, n, last);
+        vector out = v_xor(in, x[u]);
+        store_one(destination, out, u, n, last);
+        if (!decrypt && u == n - 1 && last != VECTOR_BYTES)
+            out = v_keep_bytes(out, last);
+        vector data = v_reverse_bytes(decrypt ? in : out);
+        product_add(sum, form, u == 0 ? v_xor(data, run->hash) : data, power - (size_t)(LANES * u));
+    }
+}
+
+/* One part: its text, and where `lengths` is given, what ends the message. Encryption hashes what the step
+ * before has written, decryption what the step is about to read, so that in both the products wait for
+ * nothing. */
+INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct running *run, block j0,
+                     const struct cm_aes_item *item, const block *lengths, bool decrypt)
+{
+    const uint8_t *source = item->source;
+    uint8_t *destination = item->destination;
+    size_t length = item->length;
+    if (!decrypt && length >= STEP_BYTES) {
+        gcm_step(form, cipher, run, source, destination, NULL, false);
+        source += STEP_BYTES;
+        destination += STEP_BYTES;
+        for (length -= STEP_BYTES; length >= STEP_BYTES; length -= STEP_BYTES) {
+            gcm_step(form, cipher, run, source, destination, destination - STEP_BYTES, true);
+            source += STEP_BYTES;
+            destination += STEP_BYTES;
+        }
+        run->hash = ghash_step(form, run->hash, destination - STEP_BYTES);
+    }
+    for (; decrypt && length >= STEP_BYTES; length -= STEP_BYTES) {
+        gcm_step(form, cipher, run, source, destination, source, true);
+        source += STEP_BYTES;
+        destination += STEP_BYTES;
+    }
+    struct product sum = product_zero();
+    size_t blocks = (length + 15) / 16, power = blocks + (lengths != NULL);
+    if (length > 0) {
+        struct tail tail = tail_of(length);
+#define STEP(n) gcm_tail(form, cipher, run, j0, source, destination, n, tail.last, power, &sum, decrypt)
+        TAIL(tail.vectors, STEP)
+#undef STEP
+        run->counter = counter_plus(run->counter, (int)blocks);
+    } else {
+        vector x = v_of_low(reverse_bytes(j0));
+        run_cipher(&x, 1, cipher, false);
+        run->pad = V_LOW(x);
+    }
+    if (lengths != NULL)
+        product_add(&sum, form, length > 0 ? v_of_low(*lengths) : v_xor(v_of_low(*lengths), run->hash), 1);
+    if (lengths != NULL || length > 0)
+        run->hash = product_fold(sum);
+}
+
+static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, const struct cm_aes_item *item,
+                     bool first, bool last, uint8_t ret_tag[16])
+{
+    const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
+    struct cipher cipher = cipher_of(key);
+    struct running run;
+    block lengths = lengths_block(state->aad_bytes, state->text_bytes);
+    block j0 = _mm_setzero_si128();
+    if (first) {
+        j0 = first_counter(form, item->iv, item->iv_length);
+        run.counter = counter_plus(counters_from(j0), 1);
+        run.hash = ghash(form, v_zero(), item->aad, item->aad_length);
+    } else {
+        run.counter = counters_from(reverse_bytes(load(state->chain)));
+        run.hash = v_of_low(reverse_bytes(load(state->hash)));
+    }
+    if (key->row->direction == CM_AES_ENCRYPT)
+        gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, false);
+    else
+        gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, true);
+    if (first)
+        store(state->first_pad, run.pad);
+    store(state->chain, reverse_bytes(V_LOW(run.counter)));
+    store(state->hash, reverse_bytes(V_LOW(run.hash)));
+    if (last)
+        store(ret_tag, _mm_xor_si128(reverse_bytes(V_LOW(run.hash)), load(state->first_pad)));
+    v_forget();
+}
+
+/* --- Short messages, a group at a time --------------------------------------------------------------------
+ */
+
+/* Whether the next items fill the lanes and are short ones of the usual kind. */
+INLINE bool next_are_short(const struct cm_aes_item *items, size_t count)
+{
+    if (count < LANES)
+        return false;
+    bool other = false;
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++)
+        other |= (items[i].ret_status != CM_AES_OK) | (items[i].length > SHORT_BYTES) |
+                 (items[i].iv_length != 12) | (items[i].aad_length > VECTOR_BYTES);
+    return !other;
+}
+
+INLINE bool group_is_single(const struct cm_aes_item *items)
+{
+    size_t other = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++)
+        other |= (items[i].length ^ 16) | items[i].aad_length;
+    return other == 0;
+}
+
+/* The text of one message; its products are not yet summed over the lanes. n is a constant. */
+INLINE struct product short_text(const struct gcm_form *form, struct cipher cipher,
+                                 const struct cm_aes_item *item, block j0, int n, bool decrypt)
+{
+    struct product sum = product_zero();
+    size_t blocks = (item->length + 15) / 16, last = item->length - (size_t)(VECTOR_BYTES * (n - 1));
+    vector x[WIDTH], counter = counter_plus(counters_from(reverse_bytes(j0)), 1);
+    if (item->aad_length > 0)
+        product_add(&sum, form, v_reverse_bytes(v_load_bytes(item->aad, item->aad_length)),
+                    blocks + 1 + (item->aad_length + 15) / 16);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = v_reverse_bytes(counter_plus(counter, LANES * u));
+    run_cipher(x, n, cipher, false);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++) {
+        vector in = load_one(item->source, u, n, last);
+        vector out = v_xor(in, x[u]);
+        store_one(item->destination, out, u, n, last);
+        if (!decrypt && u == n - 1 && last != VECTOR_BYTES)
+            out = v_keep_bytes(out, last);
+        product_add(&sum, form, v_reverse_bytes(decrypt ? in : out), blocks + 1 - (size_t)(LANES * u));
+    }
+    return sum;
+}
+
+/* Tags, one a lane, in the order of memory. */
+INLINE void group_tags(struct cm_aes_item *items, vector tags, bool decrypt)
+{
+    uint8_t *place[LANES];
+    size_t other = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++) {
+        place[i] = items[i].tag;
+        other |= items[i].tag_length ^ 16;
+    }
+    if (other == 0 && !decrypt) {
+        v_scatter(place, tags);
+        return;
+    }
+    if (other == 0 && v_equal(tags, v_gather((const uint8_t *const *)place)))
+        return;
+    alignas(VECTOR_BYTES) uint8_t full[VECTOR_BYTES];
+    v_store(full, tags);
+    for (int i = 0; i < LANES; i++)
+        cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, &items[i], full + 16 * i);
+}
+
+INLINE vector group_first_counters(const struct cm_aes_item *items)
+{
+    block j0[LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++)
+        j0[i] = first_counter_short(items[i].iv);
+    return v_of_lanes(j0);
+}
+
+INLINE vector group_lengths(const struct cm_aes_item *items)
+{
+    block lengths[LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++)
+        lengths[i] = lengths_block(items[i].aad_length, items[i].length);
+    return v_of_lanes(lengths);
+}
+
+/* A block each. */
+INLINE void gcm_singles(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                        bool decrypt)
+{
+    const uint8_t *source[LANES];
+    uint8_t *destination[LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++) {
+        source[i] = items[i].source;
+        destination[i] = items[i].destination;
+    }
+    vector x[2], in = v_gather(source);
+    x[0] = group_first_counters(items);
+    x[1] = V(add_epi32)(x[0], v_broadcast(_mm_set_epi32(0x01000000, 0, 0, 0)));
+    run_cipher(x, 2, cipher, false);
+    vector out = v_xor(in, x[1]);
+    v_scatter(destination, out);
+    struct product sum = product_zero();
+    product_add_same(&sum, form, v_broadcast(lengths_block(0, 16)), 1);
+    product_add_same(&sum, form, v_reverse_bytes(decrypt ? in : out), 2);
+    group_tags(items, v_xor(v_reverse_bytes(product_reduce(sum)), x[0]), decrypt);
+}
+
+INLINE void gcm_group(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                      bool decrypt)
+{
+    struct product each[LANES], sum;
+    vector pad = group_first_counters(items);
+    run_cipher(&pad, 1, cipher, false);
+    for (int i = 0; i < LANES; i++) {
+        block j0 = first_counter_short(items[i].iv);
+#define STEP(n) each[i] = short_text(form, cipher, &items[i], j0, n, decrypt)
+        if (items[i].length == 0)
+            STEP(0);
+        else
+            TAIL(tail_of(items[i].length).vectors, STEP)
+#undef STEP
+    }
+    vector low[LANES], middle[LANES], high[LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++) {
+        low[i] = each[i].low;
+        middle[i] = each[i].middle;
+        high[i] = each[i].high;
+    }
+    sum = (struct product){v_fold_each(low), v_fold_each(middle), v_fold_each(high)};
+    product_add_same(&sum, form, group_lengths(items), 1);
+    group_tags(items, v_xor(v_reverse_bytes(product_reduce(sum)), pad), decrypt);
+}
+
+/* --- Batches ----------------------------------------------------------------------------------------------
+ */
+
+INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count, bool decrypt)
+{
+    const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
+    struct cipher cipher = cipher_of(key);
+    for (size_t i = 0; i < count;) {
+        struct cm_aes_item *item = &items[i];
+        if (next_are_short(item, count - i)) {
+            if (group_is_single(item))
+                gcm_singles(form, cipher, item, decrypt);
+            else
+                gcm_group(form, cipher, item, decrypt);
+            i += LANES;
+            continue;
+        }
+        i++;
+        if (item->ret_status != CM_AES_OK)
+            continue;
+        struct running run;
+        uint8_t tag[16];
+        block lengths = lengths_block(item->aad_length, item->length);
+        block j0 = first_counter(form, item->iv, item->iv_length);
+        run.counter = counter_plus(counters_from(j0), 1);
+        run.hash = ghash(form, v_zero(), item->aad, item->aad_length);
+        gcm_text(form, cipher, &run, j0, item, &lengths, decrypt);
+        store(tag, _mm_xor_si128(reverse_bytes(V_LOW(run.hash)), run.pad));
+        cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, item, tag);
+    }
+    v_forget();
+}
+
+static void gcm_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+{
+    gcm_messages(key, items, count, false);
+}
+
+static void gcm_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+{
+    gcm_messages(key, items, count, true);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The VAES kernels' rows of the dispatch table; the including file says the implementation's name. */
+#ifndef CM_X86_VAES_ROWS_H
+#define CM_X86_VAES_ROWS_H
+
+#include "vaes_chains.h"
+#include "vaes_gcm.h"
+
+/* Bounds on the frames, spills and what they call included; -fstack-usage shows a half to two thirds of this.
+ */
+enum { BLOCKS_STACK_BYTES = 768, CHAINS_STACK_BYTES = 1792, GCM_STACK_BYTES = 3072 };
+
+#define ROW(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                     \
+    {                                                                                                        \
+        .name = VAES_NAME, .mode = (the_mode), .direction = (the_direction), .form_size = sizeof(the_form),  \
+        .stack_bytes = (the_stack), .expand = (the_expand), .run = (the_run), .part = (the_part)             \
+    }
+
+#define VAES_ROWS                                                                                            \
+    {                                                                                                        \
+        [CM_AES_ECB] = {ROW(CM_AES_ECB, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
+                            ecb_encrypt, NULL),                                                              \
+                        ROW(CM_AES_ECB, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,     \
+                            ecb_decrypt, NULL)},                                                             \
+        [CM_AES_CBC] = {ROW(CM_AES_CBC, CM_AES_ENCRYPT, struct form, CHAINS_STACK_BYTES, expand_encrypt,     \
+                            cbc_encrypt, NULL),                                                              \
+                        ROW(CM_AES_CBC, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,     \
+                            cbc_decrypt, NULL)},                                                             \
+        [CM_AES_CTR] = {ROW(CM_AES_CTR, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
+                            ctr, NULL),                                                                      \
+                        ROW(CM_AES_CTR, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
+                            ctr, NULL)},                                                                     \
+        [CM_AES_GCM] = {ROW(CM_AES_GCM, CM_AES_ENCRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,        \
+                            gcm_encrypt, gcm_part),                                                          \
+                        ROW(CM_AES_GCM, CM_AES_DECRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,        \
+                            gcm_decrypt, gcm_part)},                                                         \
+    }
+
+#endif
