@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration: defaults, file, checks, and how it prints. */
+/* The configuration: defaults, file, checks. */
 #include "config.h"
 
 #include "config_numbers.h"
@@ -95,7 +95,7 @@ int cm_config_set_number(struct cm_config *config, const char *name, const char 
 __attribute__((format(printf, 2, 0))) static void on_error(cfg_t *cfg, const char *format, va_list arguments)
 {
     char text[CM_CONFIG_TEXT];
-    vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     if (strstr(text, END_WORD) != NULL)
         snprintf(text, sizeof text, "the file ends inside a section");
     if (cfg != NULL && cfg->filename != NULL && cfg->line > 0)
@@ -261,7 +261,7 @@ static FILE *open_copy(const char *path, char **ret_copy)
         }
     }
     int error = errno;
-    fclose(file);
+    (void)fclose(file); /* only read */
     errno = error;
     if (copy == NULL)
         return NULL;
@@ -287,7 +287,7 @@ static int parse(struct cm_config *config, cfg_t *file, const char *path)
         cfg_error(file, "the file ends inside a comment");
     else
         rc = take_all(config, file);
-    fclose(stream);
+    (void)fclose(stream);
     free(copy);
     return rc;
 }
@@ -327,7 +327,7 @@ int cm_config_read(struct cm_config *config, const char *path)
     return rc;
 }
 
-/* --- Checking and printing --------------------------------------------------------------------------------
+/* --- Checking --------------------------------------------------------------------------------
  */
 
 int cm_config_complete(struct cm_config *config, char *ret_text, size_t text_capacity)
@@ -346,63 +346,4 @@ int cm_config_complete(struct cm_config *config, char *ret_text, size_t text_cap
     if (config->inflight_bytes < 2 * (uint64_t)limits->frame_bytes)
         return FAIL("limits: inflight must be at least twice frame");
     return 0;
-}
-
-static void print_quoted(FILE *out, const char *value)
-{
-    fputc('"', out);
-    for (; *value != '\0'; value++) {
-        if (*value == '"' || *value == '\\' || *value == '$')
-            fputc('\\', out);
-        fputc(*value, out);
-    }
-    fputc('"', out);
-}
-
-static void print_string(FILE *out, const char *indent, const char *name, const char *value)
-{
-    fprintf(out, "%s%s = ", indent, name);
-    print_quoted(out, value);
-    fputc('\n', out);
-}
-
-static void print_numbers(const struct cm_config *config, FILE *out, const char *indent, const char *section)
-{
-    char text[32];
-    for (size_t i = 0; i < cm_number_count; i++) {
-        if ((cm_numbers[i].section == NULL) != (section == NULL))
-            continue;
-        cm_number_print(&cm_numbers[i], cm_number_get(&cm_numbers[i], config), text, sizeof text);
-        fprintf(out, "%s%s = %s\n", indent, cm_numbers[i].name, text);
-    }
-}
-
-void cm_config_print(const struct cm_config *config, FILE *out)
-{
-    for (size_t i = 0; i < config->listen_count; i++) {
-        const struct cm_listen *listen = &config->listen[i];
-        fputs("listen ", out);
-        print_quoted(out, listen->uri);
-        fputs(" {\n", out);
-        if (listen->group != NULL)
-            print_string(out, "    ", "group", listen->group);
-        if (strncmp(listen->uri, "unix:", 5) == 0)
-            fprintf(out, "    mode = \"%04o\"\n    admin = %s\n", listen->mode,
-                    listen->admin ? "true" : "false");
-        fputs("}\n", out);
-    }
-    if (config->metrics != NULL)
-        print_string(out, "", "metrics", config->metrics);
-    print_string(out, "", "state", config->state);
-    if (config->master_key != NULL) {
-        fputs("store {\n", out);
-        print_string(out, "    ", "master-key", config->master_key);
-        fputs("}\n", out);
-    }
-    fprintf(out, "log-level = %s\npin-workers = %s\n", cm_log_level_name(config->log_level),
-            config->pin_workers ? "true" : "false");
-    print_numbers(config, out, "", NULL);
-    fputs("limits {\n", out);
-    print_numbers(config, out, "    ", "limits");
-    fputs("}\n", out);
 }

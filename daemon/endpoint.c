@@ -29,9 +29,9 @@ static int parse_unix(const char *path, struct cm_endpoint *endpoint, char *ret_
             "unix:%s: the path has %zu characters, a Unix socket's can have %zu: choose a shorter one", path,
             strlen(path), sizeof address->sun_path - 1);
     address->sun_family = AF_UNIX;
-    strcpy(address->sun_path, path);
+    memcpy(address->sun_path, path, strlen(path) + 1);
     endpoint->address_length = sizeof *address;
-    strcpy(endpoint->scheme, "unix");
+    memcpy(endpoint->scheme, "unix", sizeof "unix");
     return 0;
 }
 

@@ -54,7 +54,7 @@ static size_t put_prefix(char *line, size_t capacity, int level)
         char stamp[32];
         clock_gettime(CLOCK_REALTIME, &now);
         gmtime_r(&now.tv_sec, &broken);
-        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &broken);
+        (void)strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &broken);
         const char *name = cm_log_level_name(level);
         length =
             snprintf(line, capacity, "%s.%03ldZ %s: ", stamp, now.tv_nsec / 1000000, name ? name : "log");

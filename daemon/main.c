@@ -184,13 +184,13 @@ int main(int argc, char **argv)
     struct cm_config config = {0};
     int status = CM_EXIT_OK;
     if (read_wishes(argc, argv, &wishes) != 0) {
-        fputs("Try 'ciphermilld --help'.\n", stderr);
+        fprintf(stderr, "Try 'ciphermilld --help'.\n");
         return CM_EXIT_USAGE;
     }
     if (wishes.help) {
-        fputs(usage, stdout);
+        printf("%s", usage);
     } else if (wishes.version) {
-        puts("ciphermilld " CM_VERSION);
+        printf("ciphermilld %s\n", CM_VERSION);
     } else if (read_config(&config, &wishes, argc, argv) != 0) {
         status = CM_EXIT_USAGE;
     } else if (wishes.print) {

@@ -170,7 +170,7 @@ static void raise_descriptor_limit(const struct cm_config *config, uint32_t work
     if (raises && setrlimit(RLIMIT_NOFILE, &limit) != 0)
         cm_log(CM_LOG_WARNING, "can't raise the limit of descriptors: %s", strerror(errno));
     uint64_t needed =
-        (uint64_t)config->connections + workers * DESCRIPTORS_OF_ONE_WORKER + DESCRIPTORS_BESIDE;
+        config->connections + (uint64_t)workers * DESCRIPTORS_OF_ONE_WORKER + DESCRIPTORS_BESIDE;
     if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < needed)
         cm_log(CM_LOG_WARNING,
                "%llu descriptors are allowed, limits { connections } could need %llu: raise LimitNOFILE",
@@ -359,7 +359,7 @@ static void set_up(struct cm_server *server, const struct cm_config *config)
     server->exit_status = CM_EXIT_FAILURE;
     server->common.worker_count = count_workers(config);
     cm_budget_init(&server->common.budget, config->inflight_bytes, config->limits.frame_bytes);
-    signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit(config, server->common.worker_count);
 }
 
