@@ -104,6 +104,7 @@ int fake_next_request(struct fake_peer *peer)
         must(cm_codec_get_batch(&peer->arena, peer->header, length, &peer->batch) == 0, "a batch");
         check_body(peer);
         peer->fake->batches++;
+        peer->fake->last_key_version = peer->batch.key_version;
         peer->fake->items += (int)peer->batch.count;
         if (peer->frame.body_length > peer->fake->peak_bytes)
             peer->fake->peak_bytes = peer->frame.body_length;
@@ -399,6 +400,7 @@ static void *serve_peer(void *argument)
     peer->arena_memory = must_allocate(CM_ARENA_BYTES);
     cm_arena_init(&peer->arena, peer->arena_memory, CM_ARENA_BYTES);
     peer->fake->serve(peer);
+    peer->fake->ended++;
     shutdown(peer->fd, SHUT_RDWR);
     free(peer->bytes);
     free(peer->arena_memory);

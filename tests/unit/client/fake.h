@@ -33,9 +33,10 @@ struct fake {
     struct cm_limits limits;
     /* Everything that a connection does; NULL: fake_serve. */
     void (*serve)(struct fake_peer *peer);
-    atomic_int accepted, joined, batches, items, opened, closed, cancelled, ephemeral, created;
+    atomic_int accepted, ended, joined, batches, items, opened, closed, cancelled, ephemeral, created;
     atomic_int sessions;           /* the current one's number, which its token repeats */
     atomic_int knob;               /* the test's */
+    atomic_uint last_key_version;  /* asked for by the last batch */
     atomic_ullong peak_bytes;      /* longest body of a batch */
     uint8_t last_operation_id[16]; /* of the last call that changed the store */
     uint8_t last_key_bytes[32];

@@ -258,6 +258,24 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
+START_TEST(decrypting_names_a_version)
+{
+    open_with(NULL);
+    uint8_t bytes[16] = {0};
+    cm_item item = {.in = bytes, .in_length = 16, .out = bytes, .out_capacity = 16, .iv_length = 16};
+    ck_assert_uint_eq(cm_key_version(key), 0);
+    cm_key_use_version(key, 3);
+    ck_assert_int_eq(cm_encrypt(key, CM_CTR, &item, 1, &error), 0);
+    ck_assert_uint_eq(fake.last_key_version, 0);
+    ck_assert_uint_eq(cm_key_version(key), FAKE_KEY_VERSION);
+    ck_assert_int_eq(cm_decrypt(key, CM_CTR, &item, 1, &error), 0);
+    ck_assert_uint_eq(fake.last_key_version, 3);
+    cm_key_use_version(key, 0);
+    ck_assert_int_eq(cm_decrypt(key, CM_CTR, &item, 1, &error), 0);
+    ck_assert_uint_eq(fake.last_key_version, 0);
+}
+END_TEST
+
 static void serve_refusing(struct fake_peer *peer)
 {
     fake_greet(peer);
@@ -297,11 +315,52 @@ START_TEST(refused_batches)
 }
 END_TEST
 
+static void serve_refusing_and_ending(struct fake_peer *peer)
+{
+    fake_greet(peer);
+    for (int type; (type = fake_next_request(peer)) != 0;) {
+        if (type == CM_FRAME_BATCH && peer->fake->batches == 2)
+            return;
+        if (type == CM_FRAME_BATCH)
+            fake_refuse_batch(peer, CM_STATUS_OVERLOADED, "too much at once");
+        else
+            fake_answer_call(peer);
+    }
+}
+
+/* One frame certainly not done, the next one in doubt: the whole is in doubt. */
+START_TEST(one_frame_in_doubt)
+{
+    enum { LENGTH = 300000 };
+    fake_restart(&fake, serve_refusing_and_ending);
+    open_with(NULL);
+    uint8_t *bytes = pattern(3 * LENGTH, 0);
+    cm_item items[3];
+    for (int i = 0; i < 3; i++)
+        items[i] = (cm_item){
+            .in = bytes + i * LENGTH, .in_length = LENGTH, .out = bytes + i * LENGTH, .out_capacity = LENGTH};
+    ck_assert_int_eq(cm_encrypt(key, CM_CTR, items, 3, &error), CM_ERR_OVERLOADED);
+    /* Unless the refusal came before the second frame was begun. */
+    bool begun = fake.batches == 2;
+    ck_assert_int_eq(items[0].status, CM_ERR_OVERLOADED);
+    ck_assert_int_eq(items[1].status, begun ? CM_ERR_DISCONNECTED : CM_ERR_NOT_SENT);
+    ck_assert_int_eq(error.retry, begun ? CM_RETRY_UNKNOWN : CM_RETRY_NOT_EXECUTED);
+    free(bytes);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
-        every_length_goes_both_ways,          many_items_with_gaps, many_frames,     limits_are_kept,
-        unlike_items_get_frames_of_their_own, wrong_arguments,      refused_batches,
+        every_length_goes_both_ways,
+        many_items_with_gaps,
+        many_frames,
+        limits_are_kept,
+        unlike_items_get_frames_of_their_own,
+        wrong_arguments,
+        decrypting_names_a_version,
+        refused_batches,
+        one_frame_in_doubt,
     };
     return RUN_WITH_FIXTURE("client/batch", setup, teardown, tests);
 }

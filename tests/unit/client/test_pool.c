@@ -5,6 +5,7 @@
 #include <ciphermill/ciphermill.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +131,79 @@ START_TEST(a_goodbye_to_an_idle_connection_costs_nothing)
 }
 END_TEST
 
+/* The first connection ends when a batch's first bytes arrive, which are too few to execute. */
+static void serve_ending_at_a_batch(struct fake_peer *peer)
+{
+    uint8_t prefix[CM_FRAME_PREFIX_BYTES];
+    fake_greet(peer);
+    while (recv(peer->fd, prefix, sizeof prefix, MSG_PEEK | MSG_WAITALL) == sizeof prefix) {
+        if (peer->index == 0 && prefix[5] == CM_FRAME_BATCH)
+            return;
+        int type = fake_next_request(peer);
+        if (type == 0)
+            return;
+        fake_answer(peer, type);
+    }
+}
+
+static int encrypt_large(bool in_parts)
+{
+    enum { LENGTH = 6 << 20 };
+    uint8_t *bytes = calloc(1, LENGTH);
+    cm_item item = {.in = bytes, .in_length = LENGTH, .out = bytes, .out_capacity = LENGTH};
+    cm_operation *operation = NULL;
+    int rc = in_parts ? cm_operation_open(&operation, key, CM_CTR, CM_ENCRYPT, 0, &error) : 0;
+    if (rc == 0)
+        rc = in_parts ? cm_operation_part(operation, &item, 0, &error)
+                      : cm_encrypt(key, CM_CTR, &item, 1, &error);
+    ck_assert(rc != 0 || bytes[LENGTH - 1] == FAKE_MASK);
+    cm_operation_close(operation);
+    free(bytes);
+    return rc;
+}
+
+START_TEST(what_was_not_executed_on_an_old_connection_is_repeated)
+{
+    for (int in_parts = 0; in_parts < 2; in_parts++) {
+        fake_stop(&fake);
+        fake_start(&fake, serve_ending_at_a_batch);
+        open_with(NULL);
+        ck_assert_int_eq(encrypt_large(in_parts), 0);
+        ck_assert_int_eq(fake.accepted, 2);
+        if (in_parts == 0) {
+            cm_key_close(key);
+            cm_close(client);
+        }
+    }
+}
+END_TEST
+
+static void serve_no_second_open(struct fake_peer *peer)
+{
+    fake_greet(peer);
+    for (int type; (type = fake_next_request(peer)) != 0;) {
+        if (type == CM_FRAME_CALL && peer->fake->knob != 0)
+            return;
+        fake_answer(peer, type);
+    }
+}
+
+/* The key's opening is in doubt then, the batch is not. */
+START_TEST(a_key_that_can_not_be_opened_again)
+{
+    fake_restart(&fake, serve_no_second_open);
+    open_with(NULL);
+    fake.knob = 1;
+    fake_restart(&fake, serve_no_second_open);
+    uint8_t byte = 3;
+    ck_assert_int_eq(encrypt_with(key, &byte), CM_ERR_DISCONNECTED);
+    ck_assert_int_eq(error.retry, CM_RETRY_NOT_EXECUTED);
+    ck_assert_uint_eq(byte, 3);
+    fake.knob = 0;
+    assert_works();
+}
+END_TEST
+
 /* --- Keys --- */
 
 START_TEST(keys_open_and_close)
@@ -158,6 +232,28 @@ START_TEST(keys_open_and_close)
     ck_assert_uint_eq(options.modes, CM_MODE_BIT(CM_GCM));
     ck_assert_uint_eq(options.caller_iv, 1);
     ck_assert_uint_eq(options.tag_length, 12);
+}
+END_TEST
+
+/* A key that is closed while no connection is idle is closed in the daemon when the next one opens. */
+START_TEST(a_key_closed_without_a_connection)
+{
+    cm_key *other, *third;
+    uint8_t byte = 0;
+    cm_item item = {.in = &byte, .in_length = 1, .out = &byte, .out_capacity = 1};
+    cm_completion completion;
+    open_with(NULL);
+    ck_assert_int_eq(cm_key_open(&other, client, "other", &error), 0);
+    /* The asynchronous calls take the only connection for their own. */
+    ck_assert_int_eq(cm_submit(key, CM_CTR, CM_ENCRYPT, 0, &item, 1, NULL, &error), 0);
+    ck_assert_int_eq(cm_poll(client, &completion, 1, 5000, &error), 1);
+    cm_key_close(other);
+    ck_assert_int_eq(fake.closed, 0);
+    ck_assert_int_eq(cm_key_open(&third, client, "third", &error), 0);
+    ck_assert_int_eq(fake.closed, 1);
+    ck_assert_int_eq(fake.accepted, 2);
+    ck_assert_int_eq(fake.sessions, 1);
+    cm_key_close(third);
 }
 END_TEST
 
@@ -305,9 +401,13 @@ static void fork_and_check(void)
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 }
 
+/* The parent may not reconnect, so that the slightest harm to its connections shows. */
 START_TEST(a_child_connects_anew_and_the_parent_goes_on)
 {
-    open_with(NULL);
+    cm_options options = CM_OPTIONS_INIT;
+    options.no_reconnect = 1;
+    options.connections = 2;
+    open_with(&options);
     assert_works();
     int fd = cm_fd(client);
     ck_assert_int_ge(fd, 0);
@@ -322,6 +422,34 @@ START_TEST(a_child_connects_anew_and_the_parent_goes_on)
         usleep(100);
     ck_assert_int_eq(fake.closed, 1);
     assert_works();
+    ck_assert_int_eq(cm_submit(key, CM_CTR, CM_ENCRYPT, 0, &item, 1, NULL, &error), 0);
+    ck_assert_int_eq(cm_poll(client, &completion, 1, 5000, &error), 1);
+    ck_assert_int_eq(completion.result, 0);
+}
+END_TEST
+
+/* The daemon hears of the end although a child still holds the socket. */
+START_TEST(closing_beside_a_child)
+{
+    int ready[2];
+    open_with(NULL);
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(ready[1]);
+        (void)!read(ready[0], &byte, 1);
+        _exit(0);
+    }
+    cm_key_close(key);
+    cm_close(client);
+    key = NULL;
+    client = NULL;
+    while (fake.ended == 0)
+        usleep(200);
+    close(ready[1]);
+    close(ready[0]);
+    waitpid(child, NULL, 0);
 }
 END_TEST
 
@@ -332,7 +460,11 @@ int main(void)
         an_ephemeral_key_ends_with_its_session,
         no_reconnect_stays_broken,
         a_goodbye_to_an_idle_connection_costs_nothing,
+        what_was_not_executed_on_an_old_connection_is_repeated,
+        a_key_that_can_not_be_opened_again,
         keys_open_and_close,
+        a_key_closed_without_a_connection,
+        closing_beside_a_child,
         threads_share_one_connection,
         threads_share_a_pool,
         waiting_for_a_connection_ends,
