@@ -148,7 +148,7 @@ class Start(Case):
         d, path = self.stopped_with_a_key()
         with open(path, "wb") as file:
             file.write(bytes(31))
-        self.fails(d, path)
+        self.fails(d, path, "31 bytes")
 
     # --- The configuration ---
 
