@@ -482,7 +482,7 @@ START_TEST(a_stopped_daemon_times_out)
 {
     cm_client *client;
     cm_options options = CM_OPTIONS_INIT;
-    options.connect_timeout_ms = options.request_timeout_ms = 400;
+    options.connect_timeout_ms = options.request_timeout_ms = 1500;
     must(cm_connect(&client, unix_uri, &options, &error), "connect");
     import_keys(client);
     cm_key *key = open_key(client, CM_CTR, 256);
