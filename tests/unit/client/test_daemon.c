@@ -488,6 +488,7 @@ START_TEST(a_stopped_daemon_times_out)
     cm_key *key = open_key(client, CM_CTR, 256);
     must(encrypt_zeros(key), "encrypt");
     kill(daemon_pid, SIGSTOP);
+    ck_assert_int_eq(waitpid(daemon_pid, NULL, WUNTRACED), daemon_pid); /* until it really stands still */
     ck_assert_int_eq(encrypt_zeros(key), CM_ERR_TIMEOUT);
     ck_assert_int_eq(error.retry, CM_RETRY_UNKNOWN);
     ck_assert_int_eq(encrypt_zeros(key), CM_ERR_CONNECT_TIMEOUT);
