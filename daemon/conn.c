@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection's life: opening, reading, parsing, memory, closing. conn_all.c has what concerns all of them.
- */
+/* A connection's life: opening, reading, parsing, closing. conn_input.c has its memory, conn_all.c what
+ * concerns all connections. */
 #include "conn.h"
 
 #include "log.h"
@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 enum {
-    OWN_BYTES_LEAST =
-        64 * 1024, /* of a buffer that a connection gets for itself: cheap, as only touched pages cost */
-    WINDOW_LEAST = 4096, /* a read of less is not worth its system call */
     LINGER_MS = 1000,
+    TURN_NS = 1000000, /* whoever has been served for this long lets the others go first */
 };
 
 static struct cm_conn *conn_of(struct cm_channel *channel)
@@ -26,148 +24,6 @@ static struct cm_conn *conn_of(struct cm_channel *channel)
 static uint64_t now_ms(const struct cm_conn *conn)
 {
     return uv_now(&conn->worker->loop);
-}
-
-static struct cm_budget *budget_of(struct cm_conn *conn)
-{
-    return &conn->worker->common->budget;
-}
-
-/* --- Memory -----------------------------------------------------------------------------------------------
- */
-
-void cm_conn_charge(struct cm_conn *conn)
-{
-    uint64_t now = 0;
-    if (conn->input != NULL && !conn->borrowed)
-        now += conn->input->committed;
-    if (conn->kept != NULL)
-        now += conn->kept->committed;
-    if (conn->arena_buffer != NULL)
-        now += conn->arena_buffer->committed;
-    cm_budget_charge(budget_of(conn), &conn->charged, now);
-}
-
-static void give_back_reserve(struct cm_conn *conn)
-{
-    if (conn->borrows_reserve)
-        cm_budget_give_back(budget_of(conn));
-    conn->borrows_reserve = false;
-}
-
-static void drop_input(struct cm_conn *conn)
-{
-    if (!conn->borrowed)
-        cm_pool_put(&conn->worker->pool, conn->input);
-    conn->input = NULL;
-    conn->borrowed = false;
-    conn->start = conn->end = conn->wanted = 0;
-}
-
-/* The worker's spare buffer becomes this connection's own. */
-static void adopt_spare(struct cm_conn *conn)
-{
-    assert(conn->input == conn->worker->spare);
-    conn->worker->spare = NULL;
-    conn->borrowed = false;
-}
-
-static bool move_input(struct cm_conn *conn, size_t need)
-{
-    size_t rest = conn->end - conn->start;
-    struct cm_buffer *own =
-        cm_pool_take(&conn->worker->pool, need > OWN_BYTES_LEAST ? need : OWN_BYTES_LEAST);
-    if (own == NULL)
-        return false;
-    memcpy(own->data, conn->input->data + conn->start, rest);
-    cm_buffer_touch(own, rest);
-    size_t wanted = conn->wanted;
-    drop_input(conn);
-    conn->input = own;
-    conn->end = rest;
-    conn->wanted = wanted;
-    return true;
-}
-
-/* Between events: the worker's spare buffer goes back to it, what is left of the input moves to where the
- * rest of its frame has room, and what nobody needs is returned. */
-static void settle_input(struct cm_conn *conn)
-{
-    if (conn->input == NULL)
-        return;
-    if (conn->pinned) {
-        if (conn->borrowed)
-            adopt_spare(conn);
-        return;
-    }
-    size_t rest = conn->end - conn->start;
-    if (rest == 0 || conn->closing || conn->lingering) {
-        /* Large buffers stay for the next large frame, which is then read straight into it; the tick takes
-         * them from a connection that has gone quiet. */
-        if (conn->borrowed || conn->input->capacity <= CM_SPARE_BYTES || conn->closing || conn->lingering)
-            drop_input(conn);
-        else
-            conn->start = conn->end = conn->wanted = 0;
-        return;
-    }
-    size_t need = rest > conn->wanted ? rest : conn->wanted;
-    if (!conn->borrowed && conn->start + need <= conn->input->capacity)
-        return;
-    if (!conn->borrowed && need <= conn->input->capacity) {
-        memmove(conn->input->data, conn->input->data + conn->start, rest);
-        conn->start = 0;
-        conn->end = rest;
-        return;
-    }
-    if (!move_input(conn, need))
-        cm_conn_close(conn, CM_CLOSE_PRESSURE);
-}
-
-/* While memory is short, what can be finished at once is begun all the same: a frame of which everything that
- * is missing already waits in the socket, if its reply will fit there too. Nothing of it stays, so nobody who
- * holds memory keeps small requests of others from being served. 0: there is no such frame. */
-static size_t finishable(struct cm_conn *conn)
-{
-    const struct cm_limits *limits = &conn->worker->common->config->limits;
-    size_t held = conn->end - conn->start, waiting, sendable;
-    uint8_t prefix[CM_FRAME_PREFIX_BYTES];
-    struct cm_frame frame;
-    ssize_t there = conn->channel.transport->peek(&conn->channel, prefix, sizeof prefix, &waiting, &sendable);
-    if (there < 0)
-        return 0;
-    if (there == 0)
-        return CM_FRAME_PREFIX_BYTES; /* a read will find nothing, or the end */
-    size_t total = conn->wanted;
-    if (held == 0) {
-        int rc = cm_frame_parse(prefix, (size_t)there, limits->header_bytes, limits->frame_bytes, &frame);
-        if (rc == CM_FRAME_MORE)
-            return 0;
-        if (rc != CM_FRAME_OK)
-            return CM_FRAME_PREFIX_BYTES; /* will be refused */
-        total = cm_frame_total(&frame);
-    }
-    size_t missing = total - held;
-    return missing <= waiting && total <= sendable ? missing : 0;
-}
-
-/* How much may be read now into `space` bytes; 0: wait for room. */
-static size_t read_window(struct cm_conn *conn, size_t space)
-{
-    uint64_t own_limit = conn->worker->common->config->limits.inflight_bytes;
-    uint64_t own_room = conn->charged < own_limit ? own_limit - conn->charged : 0;
-    uint64_t room = cm_budget_room(budget_of(conn));
-    if (room > own_room)
-        room = own_room;
-    size_t useful = space < WINDOW_LEAST ? space : WINDOW_LEAST;
-    if (room >= useful)
-        return room < space ? (size_t)room : space;
-    size_t held = conn->end - conn->start;
-    size_t window;
-    if (conn->borrows_reserve)
-        window = conn->wanted > held ? conn->wanted - held : CM_FRAME_PREFIX_BYTES;
-    else
-        window = finishable(conn);
-    return window < space ? window : space;
 }
 
 /* --- Events of the channel --------------------------------------------------------------------------------
@@ -181,7 +37,7 @@ static void on_room(struct cm_channel *channel, uv_buf_t *ret_room)
     if (into == NULL)
         return;
     size_t space = into->capacity - conn->end;
-    size_t window = conn->lingering ? space : read_window(conn, space);
+    size_t window = conn->lingering ? space : cm_conn_window(conn, space);
     *ret_room = uv_buf_init((char *)into->data + conn->end, (unsigned)window);
 }
 
@@ -197,7 +53,8 @@ static void note_progress(struct cm_conn *conn, uint64_t bytes)
 
 static void update_reading(struct cm_conn *conn)
 {
-    bool want = !conn->closing && !conn->starved && (conn->lingering || (!conn->busy && !conn->unsent));
+    bool want = !conn->closing && !conn->starved && !conn->waits_turn &&
+                (conn->lingering || (!conn->busy && !conn->unsent));
     if (want == conn->reading || conn->closing)
         return;
     conn->reading = want;
@@ -243,11 +100,12 @@ static void on_written(struct cm_channel *channel, int status)
     struct cm_conn *conn = conn_of(channel);
     cm_worker_woke(conn->worker);
     cm_output_written(conn, status);
+    /* A job whose reply had to wait for this ends here even if there will be no reply any more. */
+    cm_request_resume(conn);
     if (conn->closing)
         return;
     if (conn->lingering)
         conn->channel.transport->end(&conn->channel);
-    cm_request_resume(conn);
     cm_conn_advance(conn);
 }
 
@@ -291,10 +149,23 @@ static bool next_frame(struct cm_conn *conn, struct cm_frame *ret_frame)
     return available >= conn->wanted;
 }
 
+/* --- Turns: a client that always has more to ask must not keep its worker to itself. A turn is what a
+ * connection gets in one round of the loop; it ends between requests, and the time is that of the last one's
+ * beginning, which was read anyhow. --- */
+
+static bool turn_is_over(struct cm_conn *conn)
+{
+    if (conn->turn_round != conn->worker->round) {
+        conn->turn_round = conn->worker->round;
+        conn->turn_ns = 0;
+    }
+    return conn->turn_ns != 0 && conn->begun_ns - conn->turn_ns >= TURN_NS;
+}
+
 static void answer_frames(struct cm_conn *conn)
 {
     struct cm_frame frame;
-    while (may_go_on(conn)) {
+    while (may_go_on(conn) && !turn_is_over(conn)) {
         if (conn->goodbye_wanted && !conn->goodbye_sent) {
             if (cm_output_ready(conn))
                 cm_request_goodbye(conn);
@@ -310,8 +181,10 @@ static void answer_frames(struct cm_conn *conn)
         uint8_t *bytes = conn->input->data + conn->start;
         conn->start += conn->wanted;
         conn->wanted = 0;
-        give_back_reserve(conn);
+        conn->borrowed_enough = true;
         cm_request_handle(conn, &frame, bytes);
+        if (conn->turn_ns == 0)
+            conn->turn_ns = conn->begun_ns;
     }
 }
 
@@ -319,8 +192,9 @@ void cm_conn_advance(struct cm_conn *conn)
 {
     answer_frames(conn);
     cm_output_flush(conn);
-    settle_input(conn);
-    cm_conn_charge(conn);
+    cm_conn_settle(conn);
+    if (may_go_on(conn) && turn_is_over(conn))
+        cm_worker_wait_turn(conn->worker, conn);
     update_reading(conn);
 }
 
@@ -328,6 +202,7 @@ void cm_conn_linger(struct cm_conn *conn)
 {
     conn->lingering = true;
     conn->linger_until_ms = now_ms(conn) + LINGER_MS;
+    cm_conn_give_back(conn);
     cm_output_flush(conn);
     if (!conn->unsent && !conn->closing)
         conn->channel.transport->end(&conn->channel);
@@ -373,7 +248,7 @@ void cm_conn_close(struct cm_conn *conn, enum cm_close_reason reason)
     if (conn->starved)
         conn->worker->starved--;
     conn->starved = false;
-    give_back_reserve(conn);
+    cm_conn_give_back(conn);
     conn->channel.transport->close(&conn->channel);
 }
 
@@ -384,7 +259,8 @@ void cm_conn_release(struct cm_conn *conn)
         return;
     if (conn->peer != NULL)
         cm_service_peer_free(conn->peer);
-    drop_input(conn);
+    cm_worker_leave_turn(worker, conn);
+    cm_conn_drop_input(conn);
     cm_pool_put(&worker->pool, conn->kept);
     conn->kept = NULL;
     cm_conn_charge(conn);

@@ -53,7 +53,15 @@ struct cm_conn {
     uint64_t charged; /* to the budget */
     uint64_t opened_ms, heard_ms, progress_ms, starved_ms, linger_until_ms;
     uint64_t moved; /* bytes since progress_ms */
-    bool reading, starved, borrows_reserve;
+    bool reading, starved;
+    bool owes; /* starved, but has sent too little for it to be us who keep it waiting */
+    bool borrows_reserve, borrowed_enough; /* enough: the frame that needed it was read */
+    uint64_t borrowed_ms;
+
+    /* Its turn in the present round of the loop; then it waits for the next one. */
+    uint64_t turn_round, turn_ns;
+    bool waits_turn;
+    struct cm_conn *next_waiting;
     bool goodbye_wanted, goodbye_sent;
     bool lingering; /* refused: what comes is thrown away until the peer has seen it */
     bool closing, closed;
@@ -70,8 +78,22 @@ void cm_conn_close(struct cm_conn *conn, enum cm_close_reason reason);
 void cm_conn_release(struct cm_conn *conn);
 /* After a refusal was added: writes it, then ends the connection without losing it. */
 void cm_conn_linger(struct cm_conn *conn);
+
+/* --- conn_input.c --- */
+
+enum { CM_PRESSURE_FREES = 8 /* memory is short until this part of the limit is free */ };
+
 /* What the connection holds has changed. */
 void cm_conn_charge(struct cm_conn *conn);
+/* Between events: the worker's spare buffer goes back to it, what is left of the input moves to where the
+ * rest of its frame has room, and what nobody needs is returned. Charges. */
+void cm_conn_settle(struct cm_conn *conn);
+void cm_conn_drop_input(struct cm_conn *conn);
+/* How much may be read now into `space` bytes; 0: wait for room. */
+size_t cm_conn_window(struct cm_conn *conn, size_t space);
+/* The budget's reserve is this connection's now; and no more, if it was. */
+void cm_conn_borrow(struct cm_conn *conn);
+void cm_conn_give_back(struct cm_conn *conn);
 
 /* All connections of a worker. */
 void cm_conn_drain_all(struct cm_worker *worker);

@@ -6,8 +6,8 @@
 
 enum {
     PRESSURE_STALL_MS = 1000, /* while memory is short, whoever is stalled for longer goes */
-    BORROWED_STALL_MS = 200,  /* the one who borrows the reserve keeps others waiting */
-    PRESSURE_FREES = 8,       /* until this part of the limit is free again */
+    BORROWED_STALL_MS = 200,  /* the one who borrows the reserve keeps others waiting, */
+    BORROWED_MS = 1000,       /* and may not do so for longer than this, whatever its progress */
     SILENCE_MS = 200,         /* after a goodbye, whoever says nothing for this long has nothing to say */
     QUIET_MS = 1000,          /* a connection's own buffer goes back after this long without a byte */
 };
@@ -17,10 +17,17 @@ static bool holds(const struct cm_conn *conn)
     return conn->unsent || conn->end > conn->start;
 }
 
-/* How long the peer has owed us the rest of a frame, or the reading of a reply. Not while we make it wait. */
+/* We make it wait. A byte that we do not read is no excuse, though: who sends one now and then while memory
+ * is short would keep what it holds for ever. */
+static bool waits_for_us(const struct cm_conn *conn)
+{
+    return conn->busy || conn->waits_turn || (conn->starved && !conn->owes);
+}
+
+/* How long the peer has owed us the rest of a frame, or the reading of a reply. */
 static uint64_t stalled_ms(const struct cm_conn *conn, uint64_t now)
 {
-    if (!holds(conn) || conn->busy || conn->starved || conn->closing || conn->lingering)
+    if (!holds(conn) || waits_for_us(conn) || conn->closing || conn->lingering)
         return 0;
     return now > conn->progress_ms ? now - conn->progress_ms : 0;
 }
@@ -45,6 +52,15 @@ static void watch_queue(struct cm_conn *conn, uint64_t now)
     }
 }
 
+/* A buffer that stands empty, kept for the next large frame. */
+static bool should_give_up_buffer(const struct cm_conn *conn, uint64_t now)
+{
+    const struct cm_budget *budget = &conn->worker->common->budget;
+    if (conn->pinned || holds(conn) || conn->input == NULL)
+        return false;
+    return now - conn->heard_ms >= QUIET_MS || cm_budget_room(budget) < budget->limit / CM_PRESSURE_FREES;
+}
+
 static void tick(struct cm_conn *conn, uint64_t now, bool second)
 {
     static struct cm_log_limit limit;
@@ -54,6 +70,7 @@ static void tick(struct cm_conn *conn, uint64_t now, bool second)
     if (conn->unsent)
         watch_queue(conn, now);
     uint64_t stalled = stalled_ms(conn, now);
+    uint64_t borrowed = conn->borrows_reserve && !conn->busy ? now - conn->borrowed_ms : 0;
     if (conn->lingering) {
         if (now >= conn->linger_until_ms)
             cm_conn_close(conn, CM_CLOSE_PROTOCOL);
@@ -65,12 +82,17 @@ static void tick(struct cm_conn *conn, uint64_t now, bool second)
         close_stalled(conn, CM_CLOSE_STALLED, stalled);
     } else if (conn->borrows_reserve && stalled >= BORROWED_STALL_MS) {
         close_stalled(conn, CM_CLOSE_PRESSURE, stalled);
-    } else if (conn->goodbye_sent && !conn->busy && !conn->unsent && now - conn->heard_ms >= SILENCE_MS) {
+    } else if (borrowed >= BORROWED_MS) {
+        cm_log_limited(
+            &limit, CM_LOG_WARNING,
+            "closed a connection of %s: it took %llu ms to complete a request while memory is short",
+            conn->admission->identity.name, (unsigned long long)borrowed);
+        cm_conn_close(conn, CM_CLOSE_PRESSURE);
+    } else if (conn->goodbye_sent && !waits_for_us(conn) && !conn->unsent &&
+               now - conn->heard_ms >= SILENCE_MS) {
         cm_conn_close(conn, CM_CLOSE_DRAIN);
-    } else if (!conn->pinned && !holds(conn) && conn->input != NULL && now - conn->heard_ms >= QUIET_MS) {
-        cm_pool_put(&conn->worker->pool, conn->input);
-        conn->input = NULL;
-        conn->start = conn->end = conn->wanted = 0;
+    } else if (should_give_up_buffer(conn, now)) {
+        cm_conn_drop_input(conn);
         cm_conn_charge(conn);
     }
     if (second && conn->peer != NULL && !conn->closing && conn->request == NULL)
@@ -83,7 +105,7 @@ static void relieve(struct cm_worker *worker, uint64_t now)
     uint64_t room = cm_budget_room(budget);
     if (room >= CM_POOL_SMALLEST)
         return;
-    while (room < budget->limit / PRESSURE_FREES) {
+    while (room < budget->limit / CM_PRESSURE_FREES) {
         struct cm_conn *worst = NULL;
         uint64_t longest = PRESSURE_STALL_MS;
         for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next) {
@@ -113,7 +135,8 @@ static void resume(struct cm_conn *conn)
 {
     conn->starved = false;
     conn->worker->starved--;
-    conn->progress_ms = uv_now(&conn->worker->loop);
+    if (!conn->owes || conn->borrows_reserve)
+        conn->progress_ms = uv_now(&conn->worker->loop);
     cm_conn_advance(conn);
 }
 
@@ -126,7 +149,7 @@ void cm_conn_resume_starved(struct cm_worker *worker, bool all)
             first = conn;
     /* Whoever has waited longest may complete at the reserve's expense. */
     if (first != NULL && cm_budget_room(budget) < CM_POOL_SMALLEST && cm_budget_borrow(budget)) {
-        first->borrows_reserve = true;
+        cm_conn_borrow(first);
         resume(first);
     }
     for (struct cm_conn *conn = worker->connections; conn != NULL; conn = conn->next)

@@ -149,6 +149,49 @@ void cm_worker_hurry(struct cm_worker *worker)
     uv_timer_start(&worker->tick, on_tick, HURRIED_TICK_MS, HURRIED_TICK_MS);
 }
 
+/* Everyone who waits for a turn gets one, then whoever has sent something; who used up its turn waits again.
+ */
+static void on_turns(uv_idle_t *turns)
+{
+    struct cm_worker *worker = turns->data;
+    cm_worker_woke(worker);
+    worker->round++;
+    for (size_t left = worker->waiting; left > 0 && worker->waiting > 0; left--) {
+        struct cm_conn *conn = worker->first_waiting;
+        cm_worker_leave_turn(worker, conn);
+        if (!conn->closing)
+            cm_conn_advance(conn);
+    }
+    if (worker->waiting == 0)
+        uv_idle_stop(turns);
+}
+
+void cm_worker_wait_turn(struct cm_worker *worker, struct cm_conn *conn)
+{
+    if (conn->waits_turn)
+        return;
+    conn->waits_turn = true;
+    conn->next_waiting = NULL;
+    *worker->end_waiting = conn;
+    worker->end_waiting = &conn->next_waiting;
+    worker->waiting++;
+    uv_idle_start(&worker->turns, on_turns);
+}
+
+void cm_worker_leave_turn(struct cm_worker *worker, struct cm_conn *conn)
+{
+    if (!conn->waits_turn)
+        return;
+    struct cm_conn **link = &worker->first_waiting;
+    while (*link != conn)
+        link = &(*link)->next_waiting;
+    *link = conn->next_waiting;
+    if (worker->end_waiting == &conn->next_waiting)
+        worker->end_waiting = link;
+    worker->waiting--;
+    conn->waits_turn = false;
+}
+
 /* Before the loop waits: whatever this round has freed may let others go on. */
 static void on_prepare(uv_prepare_t *prepare)
 {
@@ -158,7 +201,8 @@ static void on_prepare(uv_prepare_t *prepare)
     if (worker->awake)
         cm_metrics_add(&worker->metrics.busy_ns, uv_hrtime() - worker->woke_ns);
     worker->awake = false;
-    atomic_store_explicit(&worker->idle, true, memory_order_relaxed);
+    worker->round++;
+    atomic_store_explicit(&worker->idle, worker->waiting == 0, memory_order_relaxed);
 }
 
 static void on_drain(struct cm_inbox_item *item, void *owner)
@@ -260,7 +304,9 @@ int cm_worker_init(struct cm_worker *worker)
     uv_sem_init(&worker->started, 0);
     uv_prepare_init(&worker->loop, &worker->prepare);
     uv_timer_init(&worker->loop, &worker->tick);
-    worker->prepare.data = worker->tick.data = worker;
+    uv_idle_init(&worker->loop, &worker->turns);
+    worker->prepare.data = worker->tick.data = worker->turns.data = worker;
+    worker->end_waiting = &worker->first_waiting;
     uv_prepare_start(&worker->prepare, on_prepare);
     uv_timer_start(&worker->tick, on_tick, TICK_MS, TICK_MS);
     return 0;
@@ -305,6 +351,7 @@ void cm_worker_done(struct cm_worker *worker)
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->prepare, NULL);
     uv_close((uv_handle_t *)&worker->tick, NULL);
+    uv_close((uv_handle_t *)&worker->turns, NULL);
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     uv_loop_close(&worker->loop);
     uv_sem_destroy(&worker->started);

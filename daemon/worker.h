@@ -56,8 +56,12 @@ struct cm_worker { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     uv_loop_t loop;
     uv_prepare_t prepare;
     uv_timer_t tick;
-    bool awake; /* since woke_ns */
+    bool awake;      /* since woke_ns */
+    uv_idle_t turns; /* runs while connections wait for their next turn */
     uint64_t woke_ns, second_ms;
+    uint64_t round; /* of the loop */
+    struct cm_conn *first_waiting, **end_waiting;
+    size_t waiting;
     struct cm_service_worker *service;
     struct cm_pool pool;
     struct cm_buffer *spare; /* what connections read into that hold nothing; taken over by one that must */
@@ -97,6 +101,9 @@ struct cm_buffer *cm_worker_spare(struct cm_worker *worker);
 /* An empty arena; NULL when there is no memory. It lives in worker->arena_buffer: who needs it for longer
  * takes that buffer away. */
 struct cm_arena *cm_worker_arena(struct cm_worker *worker);
+/* The connection goes on in the loop's next round; and no more, if it waits for that. */
+void cm_worker_wait_turn(struct cm_worker *worker, struct cm_conn *conn);
+void cm_worker_leave_turn(struct cm_worker *worker, struct cm_conn *conn);
 /* Something needs the tick more often than once a second: a drain, or connections that wait for room. */
 void cm_worker_hurry(struct cm_worker *worker);
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libciphermill against a daemon that stops, ends or comes back, and across fork; called through ctypes."""
 import os
+import signal
 import time
 
 from harness import SANITIZE, SLOW, Case, gcm_open, main, openssl, pattern, wait_for
@@ -50,7 +51,7 @@ class Library(Case):
         client = self.client(request_timeout_ms=500, no_reconnect=1)
         key = client.key("k")
         key.encrypt(libcm.CTR, [b"x"])
-        self.d.suspend()
+        os.kill(self.d.pid, signal.SIGSTOP)
         try:
             started = time.monotonic()
             with self.assertRaises(libcm.Failed) as caught:
@@ -58,17 +59,17 @@ class Library(Case):
             self.assertLess(time.monotonic() - started, 10 * SLOW)
             self.assertEqual((caught.exception.code, caught.exception.retry), (libcm.ERR_TIMEOUT, libcm.RETRY_UNKNOWN))
         finally:
-            self.d.resume()
+            os.kill(self.d.pid, signal.SIGCONT)
         key.close()
 
     def test_connecting_to_a_stopped_daemon_ends_in_time(self):
-        self.d.suspend()
+        os.kill(self.d.pid, signal.SIGSTOP)
         try:
             with self.assertRaises(libcm.Failed) as caught:
                 libcm.Client(self.d.unix, connect_timeout_ms=500)
             self.assertEqual(caught.exception.retry, libcm.RETRY_NOT_EXECUTED)
         finally:
-            self.d.resume()
+            os.kill(self.d.pid, signal.SIGCONT)
 
     def test_reconnects_after_a_restart(self):
         client = self.client()

@@ -82,6 +82,17 @@ class Stall(Case):
 
         self.assertTrue(connections())
 
+    def test_buffers_are_given_up_when_memory_is_short(self):
+        """Large batches, then a small one now and then: nobody keeps what a large one took, and the limit holds."""
+        held, limit = [], 64 * MIB
+        for client in self.clients(100):
+            held.append((client, client.open_key("k")))
+            client.batch(held[-1][1], CTR, ENCRYPT, [bytes(MIB - 16)], ivs=[IV])
+            for one, handle in held:
+                one.batch(handle, CTR, ENCRYPT, [b"still here"], ivs=[IV])
+            values = dict(line.rsplit(" ", 1) for line in self.d.get("/metrics")[1].splitlines() if line[0] != "#")
+            self.assertLess(int(values["ciphermill_inflight_bytes"]), limit)
+
     def test_a_client_that_dies_amid_its_batches(self):
         for client in self.clients(20):
             _, data = client.batch_frame(client.open_key("k"), CTR, ENCRYPT, [bytes(MIB)], ivs=[IV])
