@@ -3,6 +3,8 @@
 #include "bytes.h"
 #include "impl.h"
 
+#include <assert.h>
+
 void cm_aes_wipe(void *memory, size_t length)
 {
     if (length == 0)
@@ -39,6 +41,7 @@ unsigned cm_key_expand(uint32_t *ret_words, const uint8_t *key, size_t key_lengt
 {
     size_t key_words = key_length / 4;
     size_t rounds = key_words + 6;
+    assert(key_words == 4 || key_words == 6 || key_words == 8);
     uint32_t constant = 1;
     for (size_t i = 0; i < key_words; i++)
         ret_words[i] = cm_load32_le(key + 4 * i);

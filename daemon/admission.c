@@ -37,14 +37,19 @@ static void refuse(struct cm_server *server, int fd, const char *name, const cha
         close(fd);
 }
 
-/* The worker with the fewest connections. */
-static uint32_t choose_worker(const struct cm_server *server)
+/* In turn among those with the fewest connections. Of many connections most are quiet, so a small difference
+ * says nothing about load; strictly the fewest would put everything that one client opens onto one worker. */
+static uint32_t choose_worker(struct cm_server *server)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < server->common.worker_count; i++)
-        if (server->worker_connections[i] < server->worker_connections[best])
-            best = i;
-    return best;
+    const uint32_t *connections = server->worker_connections;
+    uint32_t count = server->common.worker_count, least = connections[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (connections[i] < least)
+            least = connections[i];
+    do {
+        server->last_worker = (server->last_worker + 1) % count;
+    } while (connections[server->last_worker] > least + least / 8);
+    return server->last_worker;
 }
 
 static void on_departed(struct cm_inbox_item *item, void *common)

@@ -18,6 +18,7 @@ struct cm_server {
     uv_timer_t deadline;
     struct cm_peers peers;
     uint32_t *worker_connections;
+    uint32_t last_worker; /* that got a connection */
     uint64_t connections_total, refused_total;
     uint64_t start_unix_ms, start_ns;
     bool ready, stopped;

@@ -159,6 +159,14 @@ class Daemon:
         for word in ("Sanitizer", "runtime error:"):
             assert word not in text, f"a sanitizer spoke:\n{text}"
 
+    def suspend(self):
+        """SIGSTOP, and waits until every thread stands still: the signal alone only asks for it."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def kill(self):
         if self.process is not None and self.process.poll() is None:
             self.process.kill()

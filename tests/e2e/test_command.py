@@ -42,11 +42,11 @@ class Command(Case):
         self.says(FAILED, "decrypt", "--key", "k", "--mode", "ctr", stdin=bytes(15))
 
     def test_a_daemon_that_hangs(self):
-        os.kill(self.d.pid, signal.SIGSTOP)
+        self.d.suspend()
         try:
             self.says(UNREACHABLE, "--timeout", "0.3", "status")
         finally:
-            os.kill(self.d.pid, signal.SIGCONT)
+            self.d.resume()
 
     def test_standard_output_that_is_full(self):
         with open("/dev/full", "wb") as full:
@@ -98,12 +98,12 @@ class Command(Case):
         files = len(os.listdir(self.folder))
         with subprocess.Popen(words, stderr=errors) as process:
             wait_for(lambda: len(os.listdir(self.folder)) > files, "the unfinished file")
-            os.kill(self.d.pid, signal.SIGSTOP)
+            self.d.suspend()
             try:
                 process.wait(0.5)
             except subprocess.TimeoutExpired:
                 pass
-            os.kill(self.d.pid, signal.SIGCONT)
+            self.d.resume()
             _, err = process.communicate(timeout=60 * SLOW)
         os.remove(self.path("out"))
         self.assertEqual(process.returncode, OK, err)
@@ -156,12 +156,12 @@ class Bench(Case):
     def test_open_loop_sees_a_stall(self):
         """The daemon stands still for 0.5 s of 2: a closed loop would have four slow batches, this one a hundred."""
         process = self.start("--rate", "200", "--duration", "2")
-        os.kill(self.d.pid, signal.SIGSTOP)
+        self.d.suspend()
         try:
             process.wait(0.5)
         except subprocess.TimeoutExpired:
             pass
-        os.kill(self.d.pid, signal.SIGCONT)
+        self.d.resume()
         out = process.communicate(timeout=60 * SLOW)[0]
         self.assertEqual(process.returncode, OK)
         result = json.loads(out)
@@ -177,11 +177,11 @@ class Bench(Case):
 
     def test_a_stopped_daemon_leaves_the_outcome_unknown(self):
         process = self.start("--duration", "30", "--timeout", str(SLOW))
-        os.kill(self.d.pid, signal.SIGSTOP)
+        self.d.suspend()
         try:
             out, err = process.communicate(timeout=20 * SLOW)
         finally:
-            os.kill(self.d.pid, signal.SIGCONT)
+            self.d.resume()
         self.assertEqual(process.returncode, UNKNOWN, err)
         self.assertEqual(json.loads(out)["errors_by_status"], {"timeout": 4})
 

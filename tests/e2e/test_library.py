@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """libciphermill against a daemon that stops, ends or comes back, and across fork; called through ctypes."""
 import os
-import signal
 import time
 
 from harness import SANITIZE, SLOW, Case, gcm_open, main, openssl, pattern, wait_for
@@ -51,7 +50,7 @@ class Library(Case):
         client = self.client(request_timeout_ms=500, no_reconnect=1)
         key = client.key("k")
         key.encrypt(libcm.CTR, [b"x"])
-        os.kill(self.d.pid, signal.SIGSTOP)
+        self.d.suspend()
         try:
             started = time.monotonic()
             with self.assertRaises(libcm.Failed) as caught:
@@ -59,17 +58,17 @@ class Library(Case):
             self.assertLess(time.monotonic() - started, 10 * SLOW)
             self.assertEqual((caught.exception.code, caught.exception.retry), (libcm.ERR_TIMEOUT, libcm.RETRY_UNKNOWN))
         finally:
-            os.kill(self.d.pid, signal.SIGCONT)
+            self.d.resume()
         key.close()
 
     def test_connecting_to_a_stopped_daemon_ends_in_time(self):
-        os.kill(self.d.pid, signal.SIGSTOP)
+        self.d.suspend()
         try:
             with self.assertRaises(libcm.Failed) as caught:
                 libcm.Client(self.d.unix, connect_timeout_ms=500)
             self.assertEqual(caught.exception.retry, libcm.RETRY_NOT_EXECUTED)
         finally:
-            os.kill(self.d.pid, signal.SIGCONT)
+            self.d.resume()
 
     def test_reconnects_after_a_restart(self):
         client = self.client()

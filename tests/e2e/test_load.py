@@ -22,7 +22,7 @@ class Load(Case):
         chosen = random.Random(7)
         waiting = []
         for number, mode in enumerate(MODES * 2):
-            size, batch = chosen.choice(SHAPES) if number >= len(MODES) else SHAPES[number * 2]
+            size, batch = SHAPES[number % len(SHAPES)]
             argv = [COMMAND, "--endpoint", (d.unix, d.tcp)[number % 2], "bench", "--json", "--mode", mode, "--bits",
                     chosen.choice(("128", "192", "256")), "--size", size, "--batch", batch, "--inflight", "4",
                     "--connections", "2", "--duration", str(SECONDS)]

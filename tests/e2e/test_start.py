@@ -65,7 +65,7 @@ class Start(Case):
     def test_second_daemon_on_a_socket_is_refused(self):
         d = self.daemon()
         second = self.make_daemon(name="second", listen=[d.unix], metrics=False)
-        self.fails(second, d.socket)
+        self.fails(second, d.socket, "already listens")
         self.ok(d, "status")
 
     def test_second_daemon_on_a_state_folder_is_refused(self):

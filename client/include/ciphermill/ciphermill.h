@@ -142,12 +142,12 @@ typedef struct cm_options {
     size_t size;
     uint32_t connect_timeout_ms; /* 0: 5,000 */
     uint32_t request_timeout_ms; /* 0: 30,000 */
-    uint32_t connections;        /* pool size; 0: 1; at most 256 */
-    uint32_t inflight;           /* asynchronous batches at most; 0: 64; at most 4,096 */
-    uint32_t no_reconnect;       /* non-zero: a broken connection stays broken */
-    const char *program;         /* a name for the daemon's log, at most 200 bytes; NULL: none */
-    uint32_t slot_align;         /* where items begin in a frame: a power of two of 16 to 4,096; 0: 16 */
-    uint32_t slot_gap;           /* bytes left free behind each item there, at most 65,536 */
+    uint32_t connections;  /* pool size; 0: 1; at most 256. The asynchronous calls have one of their own */
+    uint32_t inflight;     /* asynchronous batches at most; 0: 64; at most 4,096 */
+    uint32_t no_reconnect; /* non-zero: a broken connection stays broken */
+    const char *program;   /* a name for the daemon's log, at most 200 bytes; NULL: none */
+    uint32_t slot_align;   /* where items begin in a frame: a power of two of 16 to 4,096; 0: 16 */
+    uint32_t slot_gap;     /* bytes left free behind each item there, at most 65,536 */
 } cm_options;
 /* clang-format off */
 #define CM_OPTIONS_INIT {sizeof(cm_options), 0, 0, 0, 0, 0, NULL, 0, 0}

@@ -232,7 +232,7 @@ static void serve_silently(struct fake_peer *peer)
 /* The deadline makes the descriptor readable by itself. */
 START_TEST(a_deadline_wakes_the_descriptor)
 {
-    open_with(serve_silently, BATCHES, 150);
+    open_with(serve_silently, BATCHES, 1000);
     ck_assert_int_eq(submit(0), 0);
     collect(1, 1);
     fake.knob = 1;

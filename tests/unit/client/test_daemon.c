@@ -482,12 +482,13 @@ START_TEST(a_stopped_daemon_times_out)
 {
     cm_client *client;
     cm_options options = CM_OPTIONS_INIT;
-    options.connect_timeout_ms = options.request_timeout_ms = 400;
+    options.connect_timeout_ms = options.request_timeout_ms = 1500;
     must(cm_connect(&client, unix_uri, &options, &error), "connect");
     import_keys(client);
     cm_key *key = open_key(client, CM_CTR, 256);
     must(encrypt_zeros(key), "encrypt");
     kill(daemon_pid, SIGSTOP);
+    ck_assert_int_eq(waitpid(daemon_pid, NULL, WUNTRACED), daemon_pid); /* until it really stands still */
     ck_assert_int_eq(encrypt_zeros(key), CM_ERR_TIMEOUT);
     ck_assert_int_eq(error.retry, CM_RETRY_UNKNOWN);
     ck_assert_int_eq(encrypt_zeros(key), CM_ERR_CONNECT_TIMEOUT);
