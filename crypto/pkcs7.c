@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Decrypting, the bytes to write are those of the ciphertext; finishing takes the padding off. */
-static enum cm_aes_status prepare_decrypt(enum cm_aes_padding padding, struct cm_aes_item *item)
+static inline enum cm_aes_status prepare_decrypt(enum cm_aes_padding padding, struct cm_aes_item *item)
 {
     if (item->length % 16 != 0 || (padding == CM_AES_PKCS7 && item->length == 0))
         return CM_AES_BAD_LENGTH;
@@ -15,7 +15,7 @@ static enum cm_aes_status prepare_decrypt(enum cm_aes_padding padding, struct cm
 
 /* The last block is laid out at its place in the destination. In place its first bytes stand there already.
  */
-static enum cm_aes_status prepare_encrypt(enum cm_aes_padding padding, struct cm_aes_item *item)
+static inline enum cm_aes_status prepare_encrypt(enum cm_aes_padding padding, struct cm_aes_item *item)
 {
     size_t rest = item->length % 16;
     if (padding == CM_AES_NO_PADDING) {
@@ -33,8 +33,10 @@ static enum cm_aes_status prepare_encrypt(enum cm_aes_padding padding, struct cm
     return CM_AES_OK;
 }
 
-size_t cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, bool needs_iv,
-                        struct cm_aes_item *items, size_t count)
+/* One loop for each combination, for it is a large part of what a message of a block or two costs. */
+static inline __attribute__((always_inline)) size_t prepare_all(enum cm_aes_direction direction,
+                                                                enum cm_aes_padding padding, bool needs_iv,
+                                                                struct cm_aes_item *items, size_t count)
 {
     size_t failed = 0;
     for (size_t i = 0; i < count; i++) {
@@ -50,6 +52,17 @@ size_t cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding pad
             failed += cm_item_fail(item, status);
     }
     return failed;
+}
+
+size_t cm_pkcs7_prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, bool needs_iv,
+                        struct cm_aes_item *items, size_t count)
+{
+    if (padding == CM_AES_PKCS7)
+        return prepare_all(direction, CM_AES_PKCS7, needs_iv, items, count);
+    /* Without padding both directions ask for the same. */
+    if (needs_iv)
+        return prepare_all(CM_AES_DECRYPT, CM_AES_NO_PADDING, true, items, count);
+    return prepare_all(CM_AES_DECRYPT, CM_AES_NO_PADDING, false, items, count);
 }
 
 /* All ones if a < b, else zero; for small numbers. */

@@ -58,19 +58,31 @@ INLINE void pairs_round(pair *x, int n, pair round_key)
         x[u] = _mm256_aesenc_epi128(x[u], round_key);
 }
 
-/* `blocks` blocks of each of the first 2 * n chains, n a constant. */
-INLINE void chains_run(struct cipher cipher, struct chains *chains, int n, size_t blocks)
+/* Where the addresses of all messages' texts stand: the first one's, and how far to the next. */
+struct addresses {
+    const void *source, *destination;
+    size_t stride;
+};
+
+INLINE const uint8_t *source_of(struct addresses from, int i)
 {
-    pair x[CHAINS / 2];
-#pragma GCC unroll 8
-    for (int u = 0; u < n; u++)
-        x[u] = _mm256_load_si256((const pair *)(const void *)&chains->chain[2 * u]);
+    return *(const uint8_t *const *)(const void *)((const char *)from.source + (size_t)i * from.stride);
+}
+
+INLINE uint8_t *destination_of(struct addresses to, int i)
+{
+    return *(uint8_t *const *)(const void *)((const char *)to.destination + (size_t)i * to.stride);
+}
+
+/* `blocks` blocks of each of 2 * n chains, n and the stride constants. */
+INLINE void chains_run(struct cipher cipher, pair *x, struct addresses addresses, int n, size_t blocks)
+{
     for (size_t at = 0; at < 16 * blocks; at += 16) {
         pair first = pair_key(cipher, 0);
 #pragma GCC unroll 8
         for (int u = 0; u < n; u++) {
-            pair text = _mm256_castsi128_si256(load(chains->source[2 * u] + at));
-            text = _mm256_inserti128_si256(text, load(chains->source[2 * u + 1] + at), 1);
+            pair text = _mm256_castsi128_si256(load(source_of(addresses, 2 * u) + at));
+            text = _mm256_inserti128_si256(text, load(source_of(addresses, 2 * u + 1) + at), 1);
             x[u] = _mm256_xor_si256(x[u], _mm256_xor_si256(text, first));
         }
 #pragma GCC unroll 9
@@ -88,10 +100,21 @@ INLINE void chains_run(struct cipher cipher, struct chains *chains, int n, size_
 #pragma GCC unroll 8
         for (int u = 0; u < n; u++) {
             x[u] = _mm256_aesenclast_epi128(x[u], last);
-            store(chains->destination[2 * u] + at, _mm256_castsi256_si128(x[u]));
-            store(chains->destination[2 * u + 1] + at, _mm256_extracti128_si256(x[u], 1));
+            store(destination_of(addresses, 2 * u) + at, _mm256_castsi256_si128(x[u]));
+            store(destination_of(addresses, 2 * u + 1) + at, _mm256_extracti128_si256(x[u], 1));
         }
     }
+}
+
+/* The same from and to the state of the chains. */
+INLINE void chains_go_on(struct cipher cipher, struct chains *chains, int n, size_t blocks)
+{
+    pair x[CHAINS / 2];
+    struct addresses addresses = {chains->source, chains->destination, sizeof chains->source[0]};
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = _mm256_load_si256((const pair *)(const void *)&chains->chain[2 * u]);
+    chains_run(cipher, x, addresses, n, blocks);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
         _mm256_store_si256((pair *)(void *)&chains->chain[2 * u], x[u]);
@@ -112,7 +135,7 @@ static void chains_advance(struct cipher cipher, struct chains *chains, int used
 {
     if (used % 2 != 0)
         chain_copy(chains, used, used - 1);
-#define STEP(n) chains_run(cipher, chains, n, blocks)
+#define STEP(n) chains_go_on(cipher, chains, n, blocks)
     TAIL((used + 1) / 2, STEP)
 #undef STEP
     for (int i = 0; i < used; i++) {
@@ -153,13 +176,42 @@ static size_t chains_pace(const struct cm_aes_item *items, size_t count)
     return (distance + 64) % 4096 < 128 ? 4 : 0;
 }
 
+/* Whether the next items fill all chains and are of one length, each in one piece. */
+INLINE bool next_are_equal(const struct cm_aes_item *items, size_t count)
+{
+    if (count < CHAINS || items->ret_length == 0)
+        return false;
+    size_t other = 0;
+    for (size_t i = 0; i < CHAINS; i++) {
+        size_t padding = items[i].length ^ items[i].ret_length;
+        other |= items[i].ret_length ^ items->ret_length;
+        other |= items[i].source == items[i].destination ? 0 : padding;
+    }
+    return other == 0;
+}
+
+/* Sixteen messages of one length from start to end: nothing has to be looked at in between. */
+INLINE void chains_run_equal(struct cipher cipher, const struct cm_aes_item *items)
+{
+    pair x[CHAINS / 2];
+    struct addresses addresses = {&items->source, &items->destination, sizeof *items};
+#pragma GCC unroll 8
+    for (int u = 0; u < CHAINS / 2; u++)
+        x[u] = _mm256_inserti128_si256(_mm256_castsi128_si256(load(items[2 * u].iv)),
+                                       load(items[2 * u + 1].iv), 1);
+    chains_run(cipher, x, addresses, CHAINS / 2, items->ret_length / 16);
+}
+
 static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     struct chains chains;
     size_t done = singles(cipher, items, count, KIND_CBC_ENCRYPT);
+    size_t pace = chains_pace(items + done, count - done);
+    if (pace == 0)
+        for (; next_are_equal(items + done, count - done); done += CHAINS)
+            chains_run_equal(cipher, items + done);
     struct cm_aes_item *next = items + done, *end = items + count;
-    size_t pace = chains_pace(next, count - done);
     int used = 0;
     for (;;) {
         while (used < CHAINS && chain_fill(&chains, used, &next, end)) {

@@ -23,7 +23,10 @@
 #include "vaes_template.h"
 
 /* A step's blocks; and one vector more for additional data and lengths of a short message. */
-enum { POWERS = (WIDTH + 2) * LANES, SHORT_BYTES = 256 };
+enum { POWERS = (WIDTH + 2) * LANES, SHORT_BYTES = 256, SHORT_VECTORS = SHORT_BYTES / VECTOR_BYTES };
+
+/* Groups of messages of one block that run together. */
+enum { SINGLES = 4 };
 
 struct gcm_form {
     struct form aes;
@@ -168,8 +171,7 @@ INLINE vector counters_from(block first)
 /* J0 of an IV of 12 bytes, in the order of memory: SP 800-38D, section 7.1, step 2. */
 INLINE block first_counter_short(const uint8_t *iv)
 {
-    block x = _mm_loadl_epi64((const block *)(const void *)iv);
-    return _mm_insert_epi32(_mm_insert_epi32(x, (int)cm_load32_le(iv + 8), 2), 0x01000000, 3);
+    return _mm_or_si128(load_twelve(iv), _mm_set_epi32(0x01000000, 0, 0, 0));
 }
 
 /* J0, byte-reversed. */
@@ -305,11 +307,25 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
         run->hash = product_fold(sum);
 }
 
+/* Out of line, since parts and messages share them and they are large. */
+__attribute__((noinline)) static void gcm_text_encrypt(const struct cm_aes_key *key, struct running *run,
+                                                       block j0, const struct cm_aes_item *item,
+                                                       const block *lengths)
+{
+    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, false);
+}
+
+__attribute__((noinline)) static void gcm_text_decrypt(const struct cm_aes_key *key, struct running *run,
+                                                       block j0, const struct cm_aes_item *item,
+                                                       const block *lengths)
+{
+    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, true);
+}
+
 static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, const struct cm_aes_item *item,
                      bool first, bool last, uint8_t ret_tag[16])
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
-    struct cipher cipher = cipher_of(key);
     struct running run;
     block lengths = lengths_block(state->aad_bytes, state->text_bytes);
     block j0 = _mm_setzero_si128();
@@ -322,9 +338,9 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
         run.hash = v_of_low(reverse_bytes(load(state->hash)));
     }
     if (key->row->direction == CM_AES_ENCRYPT)
-        gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, false);
+        gcm_text_encrypt(key, &run, j0, item, last ? &lengths : NULL);
     else
-        gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, true);
+        gcm_text_decrypt(key, &run, j0, item, last ? &lengths : NULL);
     if (first)
         store(state->first_pad, run.pad);
     store(state->chain, reverse_bytes(V_LOW(run.counter)));
@@ -337,11 +353,9 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
 /* --- Short messages, a group at a time --------------------------------------------------------------------
  */
 
-/* Whether the next items fill the lanes and are short ones of the usual kind. */
-INLINE bool next_are_short(const struct cm_aes_item *items, size_t count)
+/* Whether the next LANES items are short ones of the usual kind. */
+INLINE bool next_are_short(const struct cm_aes_item *items)
 {
-    if (count < LANES)
-        return false;
     bool other = false;
 #pragma GCC unroll 4
     for (int i = 0; i < LANES; i++)
@@ -350,38 +364,58 @@ INLINE bool next_are_short(const struct cm_aes_item *items, size_t count)
     return !other;
 }
 
-INLINE bool group_is_single(const struct cm_aes_item *items)
+/* Whether the next n items are of `length` bytes, not 0, and have nothing unusual about them. */
+INLINE bool next_are_bare(const struct cm_aes_item *items, size_t count, size_t n, size_t length)
 {
+    if (count < n)
+        return false;
     size_t other = 0;
 #pragma GCC unroll 4
-    for (int i = 0; i < LANES; i++)
-        other |= (items[i].length ^ 16) | items[i].aad_length;
+    for (size_t i = 0; i < n; i++)
+        other |= (items[i].ret_length ^ length) | (items[i].iv_length ^ 12) | items[i].aad_length;
     return other == 0;
 }
 
-/* The text of one message; its products are not yet summed over the lanes. n is a constant. */
-INLINE struct product short_text(const struct gcm_form *form, struct cipher cipher,
-                                 const struct cm_aes_item *item, block j0, int n, bool decrypt)
+/* The counter blocks of vector u of a short message: its counters stay within their last byte. */
+INLINE vector short_counters(block j0, int u)
+{
+    return V(add_epi8)(v_broadcast(j0), v_last_bytes(1 + LANES * u));
+}
+
+/* Adds n vectors of key stream, a constant, to the text of one message; its products are not yet summed over
+ * the lanes. */
+INLINE struct product short_text(const struct gcm_form *form, const struct cm_aes_item *item,
+                                 const vector *stream, int n, size_t last, size_t blocks, bool decrypt)
 {
     struct product sum = product_zero();
-    size_t blocks = (item->length + 15) / 16, last = item->length - (size_t)(VECTOR_BYTES * (n - 1));
-    vector x[WIDTH], counter = counter_plus(counters_from(reverse_bytes(j0)), 1);
-    if (item->aad_length > 0)
-        product_add(&sum, form, v_reverse_bytes(v_load_bytes(item->aad, item->aad_length)),
-                    blocks + 1 + (item->aad_length + 15) / 16);
-#pragma GCC unroll 8
-    for (int u = 0; u < n; u++)
-        x[u] = v_reverse_bytes(counter_plus(counter, LANES * u));
-    run_cipher(x, n, cipher, false);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         vector in = load_one(item->source, u, n, last);
-        vector out = v_xor(in, x[u]);
+        vector out = v_xor(in, stream[u]);
         store_one(item->destination, out, u, n, last);
         if (!decrypt && u == n - 1 && last != VECTOR_BYTES)
             out = v_keep_bytes(out, last);
         product_add(&sum, form, v_reverse_bytes(decrypt ? in : out), blocks + 1 - (size_t)(LANES * u));
     }
+    return sum;
+}
+
+/* One message of a group. */
+INLINE struct product short_message(const struct gcm_form *form, struct cipher cipher,
+                                    const struct cm_aes_item *item, int n, bool decrypt)
+{
+    vector x[WIDTH];
+    block j0 = first_counter_short(item->iv);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = short_counters(j0, u);
+    run_cipher(x, n, cipher, false);
+    size_t blocks = (item->length + 15) / 16;
+    struct product sum =
+        short_text(form, item, x, n, item->length - (size_t)(VECTOR_BYTES * (n - 1)), blocks, decrypt);
+    if (__builtin_expect(item->aad_length > 0, 0))
+        product_add(&sum, form, v_reverse_bytes(v_load_bytes(item->aad, item->aad_length)),
+                    blocks + 1 + (item->aad_length + 15) / 16);
     return sum;
 }
 
@@ -409,11 +443,11 @@ INLINE void group_tags(struct cm_aes_item *items, vector tags, bool decrypt)
 
 INLINE vector group_first_counters(const struct cm_aes_item *items)
 {
-    block j0[LANES];
+    block ivs[LANES];
 #pragma GCC unroll 4
     for (int i = 0; i < LANES; i++)
-        j0[i] = first_counter_short(items[i].iv);
-    return v_of_lanes(j0);
+        ivs[i] = load_twelve(items[i].iv);
+    return v_xor(v_of_lanes(ivs), v_broadcast(_mm_set_epi32(0x01000000, 0, 0, 0)));
 }
 
 INLINE vector group_lengths(const struct cm_aes_item *items)
@@ -425,44 +459,10 @@ INLINE vector group_lengths(const struct cm_aes_item *items)
     return v_of_lanes(lengths);
 }
 
-/* A block each. */
-INLINE void gcm_singles(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
-                        bool decrypt)
+/* What ends a group: the sums over the lanes, the lengths, one reduction, the tags. */
+INLINE void group_end(const struct gcm_form *form, struct cm_aes_item *items,
+                      const struct product each[LANES], vector lengths, vector pad, bool decrypt)
 {
-    const uint8_t *source[LANES];
-    uint8_t *destination[LANES];
-#pragma GCC unroll 4
-    for (int i = 0; i < LANES; i++) {
-        source[i] = items[i].source;
-        destination[i] = items[i].destination;
-    }
-    vector x[2], in = v_gather(source);
-    x[0] = group_first_counters(items);
-    x[1] = V(add_epi32)(x[0], v_broadcast(_mm_set_epi32(0x01000000, 0, 0, 0)));
-    run_cipher(x, 2, cipher, false);
-    vector out = v_xor(in, x[1]);
-    v_scatter(destination, out);
-    struct product sum = product_zero();
-    product_add_same(&sum, form, v_broadcast(lengths_block(0, 16)), 1);
-    product_add_same(&sum, form, v_reverse_bytes(decrypt ? in : out), 2);
-    group_tags(items, v_xor(v_reverse_bytes(product_reduce(sum)), x[0]), decrypt);
-}
-
-INLINE void gcm_group(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
-                      bool decrypt)
-{
-    struct product each[LANES], sum;
-    vector pad = group_first_counters(items);
-    run_cipher(&pad, 1, cipher, false);
-    for (int i = 0; i < LANES; i++) {
-        block j0 = first_counter_short(items[i].iv);
-#define STEP(n) each[i] = short_text(form, cipher, &items[i], j0, n, decrypt)
-        if (items[i].length == 0)
-            STEP(0);
-        else
-            TAIL(tail_of(items[i].length).vectors, STEP)
-#undef STEP
-    }
     vector low[LANES], middle[LANES], high[LANES];
 #pragma GCC unroll 4
     for (int i = 0; i < LANES; i++) {
@@ -470,40 +470,247 @@ INLINE void gcm_group(const struct gcm_form *form, struct cipher cipher, struct 
         middle[i] = each[i].middle;
         high[i] = each[i].high;
     }
-    sum = (struct product){v_fold_each(low), v_fold_each(middle), v_fold_each(high)};
-    product_add_same(&sum, form, group_lengths(items), 1);
+    struct product sum = {v_fold_each(low), v_fold_each(middle), v_fold_each(high)};
+    product_add_same(&sum, form, lengths, 1);
     group_tags(items, v_xor(v_reverse_bytes(product_reduce(sum)), pad), decrypt);
+}
+
+/* Messages of n whole vectors each, a constant, with no additional data: the rounds of up to eight vectors
+ * together, with those of J0. */
+INLINE void group_alike(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items, int n,
+                        bool decrypt)
+{
+    const int together = n * LANES <= WIDTH ? LANES : WIDTH / n;
+    struct product each[LANES];
+    vector pad = group_first_counters(items);
+#pragma GCC unroll 4
+    for (int first = 0; first < LANES; first += together) {
+        vector x[WIDTH + 1];
+#pragma GCC unroll 4
+        for (int i = 0; i < together; i++) {
+            block j0 = first_counter_short(items[first + i].iv);
+#pragma GCC unroll 8
+            for (int u = 0; u < n; u++)
+                x[n * i + u] = short_counters(j0, u);
+        }
+        x[n * together] = pad;
+        run_cipher(x, n * together + (first == 0), cipher, false);
+        if (first == 0)
+            pad = x[n * together];
+#pragma GCC unroll 4
+        for (int i = 0; i < together; i++)
+            each[first + i] =
+                short_text(form, &items[first + i], x + n * i, n, VECTOR_BYTES, (size_t)(LANES * n), decrypt);
+    }
+    group_end(form, items, each, v_broadcast(lengths_block(0, (uint64_t)(VECTOR_BYTES * n))), pad, decrypt);
+}
+
+/* A group of messages of SMALL_BYTES whose text is done and whose tags are not. */
+struct pending {
+    struct cm_aes_item *items;
+    vector data[LANES * SMALL_VECTORS]; /* byte-reversed ciphertext */
+    vector pad;
+    struct product each[LANES], sum;
+};
+
+/* One step, a constant, of what is left to do: LANES + 4 of them. */
+INLINE void pending_step(const struct gcm_form *form, struct pending *pending, int step, bool decrypt)
+{
+    vector part[LANES];
+    if (step < LANES) {
+        pending->each[step] = product_zero();
+#pragma GCC unroll 2
+        for (int u = 0; u < SMALL_VECTORS; u++)
+            product_add(&pending->each[step], form, pending->data[SMALL_VECTORS * step + u],
+                        (size_t)(LANES * (SMALL_VECTORS - u) + 1));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++)
+        part[i] = step == LANES       ? pending->each[i].low
+                  : step == LANES + 1 ? pending->each[i].middle
+                                      : pending->each[i].high;
+    if (step == LANES)
+        pending->sum.low = v_fold_each(part);
+    if (step == LANES + 1)
+        pending->sum.middle = v_fold_each(part);
+    if (step == LANES + 2)
+        pending->sum.high = v_fold_each(part);
+    if (step == LANES + 3) {
+        product_add_same(&pending->sum, form, v_broadcast(lengths_block(0, SMALL_BYTES)), 1);
+        vector hash = v_reverse_bytes(product_reduce(pending->sum));
+        group_tags(pending->items, v_xor(hash, pending->pad), decrypt);
+    }
+}
+
+/* The text of a group of messages of SMALL_BYTES, and meanwhile, if `hashing`, the tags of the one before. */
+INLINE void small_group(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                        struct pending *pending, bool hashing, bool decrypt)
+{
+    vector x[LANES * SMALL_VECTORS + 1];
+    const int n = LANES * SMALL_VECTORS;
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i++) {
+        block j0 = first_counter_short(items[i].iv);
+#pragma GCC unroll 2
+        for (int u = 0; u < SMALL_VECTORS; u++)
+            x[SMALL_VECTORS * i + u] = short_counters(j0, u);
+    }
+    x[n] = group_first_counters(items);
+    whiten(x, n + 1, cipher.round_key[0]);
+#pragma GCC unroll 9
+    for (int round = 1; round < 10; round++) {
+        round_of(x, n + 1, cipher.round_key[round], false);
+        if (hashing && round <= LANES + 4)
+            pending_step(form, pending, round - 1, decrypt);
+    }
+    more_rounds(x, n + 1, cipher, false);
+    vector last = cipher.round_key[cipher.rounds];
+    pending->items = items;
+    pending->pad = V(aesenclast_epi128)(x[n], last);
+#pragma GCC unroll 4
+    for (int u = 0; u < n; u++) {
+        size_t at = (size_t)(u % SMALL_VECTORS * VECTOR_BYTES);
+        vector in = v_load(items[u / SMALL_VECTORS].source + at);
+        vector out = V(aesenclast_epi128)(x[u], v_xor(last, in));
+        v_store(items[u / SMALL_VECTORS].destination + at, out);
+        pending->data[u] = v_reverse_bytes(decrypt ? in : out);
+    }
+}
+
+/* As many groups of messages of SMALL_BYTES as there are; returns the number of their items. */
+INLINE size_t small_groups(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                           size_t count, bool decrypt)
+{
+    struct pending pending;
+    size_t done = 0;
+    if (!next_are_bare(items, count, LANES, SMALL_BYTES))
+        return 0;
+    small_group(form, cipher, items, &pending, false, decrypt);
+    for (done = LANES; next_are_bare(items + done, count - done, LANES, SMALL_BYTES); done += LANES)
+        small_group(form, cipher, items + done, &pending, true, decrypt);
+#pragma GCC unroll 8
+    for (int step = 0; step < LANES + 4; step++)
+        pending_step(form, &pending, step, decrypt);
+    return done;
+}
+
+/* Messages of any number of vectors. */
+INLINE void group_unlike(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                         bool decrypt)
+{
+    struct product each[LANES];
+    vector pad = group_first_counters(items);
+    run_cipher(&pad, 1, cipher, false);
+    for (int i = 0; i < LANES; i++) {
+#define STEP(n) each[i] = short_message(form, cipher, &items[i], n, decrypt)
+        size_t vectors = tail_of(items[i].length).vectors;
+        if (vectors > SHORT_VECTORS)
+            __builtin_unreachable();
+        if (vectors == 0)
+            STEP(0);
+        else
+            TAIL(vectors, STEP)
+#undef STEP
+    }
+    group_end(form, items, each, group_lengths(items), pad, decrypt);
+}
+
+/* A group of messages that are alike, or LANES messages of any kind as far as they are short; returns how
+ * many of the first items are done, which is 0 if the first is none of these. */
+INLINE size_t gcm_group(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
+                        size_t count, bool decrypt)
+{
+    size_t length = items->ret_length;
+    if (length > SHORT_BYTES || count < LANES)
+        return 0;
+    if (length == SMALL_BYTES) {
+        size_t done = small_groups(form, cipher, items, count, decrypt);
+        if (done > 0)
+            return done;
+    }
+    if (length % 128 == 0 && length > 0 && next_are_bare(items, count, LANES, length)) {
+        if (length == 128)
+            group_alike(form, cipher, items, 128 / VECTOR_BYTES, decrypt);
+        else
+            group_alike(form, cipher, items, 256 / VECTOR_BYTES, decrypt);
+        return LANES;
+    }
+    if (!next_are_short(items))
+        return 0;
+    group_unlike(form, cipher, items, decrypt);
+    return LANES;
+}
+
+/* Groups of messages of one block, n groups, a constant. */
+INLINE void gcm_singles(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items, int n,
+                        const struct product *lengths, bool decrypt)
+{
+    vector x[8];
+#pragma GCC unroll 4
+    for (int u = 0; u < n; u++) {
+        x[u] = group_first_counters(items + LANES * u);
+        x[n + u] = V(add_epi8)(x[u], v_broadcast(_mm_set_epi32(0x01000000, 0, 0, 0)));
+    }
+    run_cipher(x, 2 * n, cipher, false);
+#pragma GCC unroll 4
+    for (int u = 0; u < n; u++) {
+        const uint8_t *source[LANES];
+        uint8_t *destination[LANES];
+#pragma GCC unroll 4
+        for (int i = 0; i < LANES; i++) {
+            source[i] = items[LANES * u + i].source;
+            destination[i] = items[LANES * u + i].destination;
+        }
+        vector in = v_gather(source), out = v_xor(in, x[n + u]);
+        v_scatter(destination, out);
+        struct product sum = *lengths;
+        product_add_same(&sum, form, v_reverse_bytes(decrypt ? in : out), 2);
+        group_tags(items + LANES * u, v_xor(v_reverse_bytes(product_reduce(sum)), x[u]), decrypt);
+    }
 }
 
 /* --- Batches ----------------------------------------------------------------------------------------------
  */
 
+/* A message by itself is a part that is both first and last, without the way through memory. */
+INLINE void gcm_message(const struct cm_aes_key *key, struct cm_aes_item *item, bool decrypt)
+{
+    const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
+    struct running run;
+    uint8_t tag[16];
+    block lengths = lengths_block(item->aad_length, item->length);
+    block j0 = first_counter(form, item->iv, item->iv_length);
+    run.counter = counter_plus(counters_from(j0), 1);
+    run.hash = ghash(form, v_zero(), item->aad, item->aad_length);
+    if (decrypt)
+        gcm_text_decrypt(key, &run, j0, item, &lengths);
+    else
+        gcm_text_encrypt(key, &run, j0, item, &lengths);
+    store(tag, _mm_xor_si128(reverse_bytes(V_LOW(run.hash)), run.pad));
+    cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, item, tag);
+}
+
 INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count, bool decrypt)
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct cipher cipher = cipher_of(key);
+    struct product lengths = product_zero();
+    product_add_same(&lengths, form, v_broadcast(lengths_block(0, 16)), 1);
     for (size_t i = 0; i < count;) {
         struct cm_aes_item *item = &items[i];
-        if (next_are_short(item, count - i)) {
-            if (group_is_single(item))
-                gcm_singles(form, cipher, item, decrypt);
-            else
-                gcm_group(form, cipher, item, decrypt);
-            i += LANES;
+        if (item->ret_length == 16 && next_are_bare(item, count - i, SINGLES * LANES, 16)) {
+            gcm_singles(form, cipher, item, SINGLES, &lengths, decrypt);
+            i += SINGLES * LANES;
             continue;
         }
+        size_t run = gcm_group(form, cipher, item, count - i, decrypt);
+        i += run;
+        if (run > 0)
+            continue;
         i++;
         if (item->ret_status != CM_AES_OK)
             continue;
-        struct running run;
-        uint8_t tag[16];
-        block lengths = lengths_block(item->aad_length, item->length);
-        block j0 = first_counter(form, item->iv, item->iv_length);
-        run.counter = counter_plus(counters_from(j0), 1);
-        run.hash = ghash(form, v_zero(), item->aad, item->aad_length);
-        gcm_text(form, cipher, &run, j0, item, &lengths, decrypt);
-        store(tag, _mm_xor_si128(reverse_bytes(V_LOW(run.hash)), run.pad));
-        cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, item, tag);
+        gcm_message(key, item, decrypt);
     }
     v_forget();
 }

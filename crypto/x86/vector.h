@@ -44,26 +44,34 @@ INLINE vector v_keep_bytes(vector x, size_t n)
     return _mm512_maskz_mov_epi8(UINT64_MAX >> (64 - n), x);
 }
 
+/* An IV, and zeroes. */
+INLINE block load_twelve(const uint8_t *bytes)
+{
+    return _mm_maskz_loadu_epi32(7, bytes);
+}
+
+/* By halves, since moving lanes within 256 bits costs less. */
 INLINE vector v_gather(const uint8_t *const from[LANES])
 {
-    vector x = _mm512_castsi128_si512(load(from[0]));
-    x = _mm512_inserti32x4(x, load(from[1]), 1);
-    x = _mm512_inserti32x4(x, load(from[2]), 2);
-    return _mm512_inserti32x4(x, load(from[3]), 3);
+    __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(load(from[0])), load(from[1]), 1);
+    __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(load(from[2])), load(from[3]), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 INLINE void v_scatter(uint8_t *const to[LANES], vector x)
 {
-    store(to[0], _mm512_castsi512_si128(x));
-    store(to[1], _mm512_extracti32x4_epi32(x, 1));
-    store(to[2], _mm512_extracti32x4_epi32(x, 2));
-    store(to[3], _mm512_extracti32x4_epi32(x, 3));
+    __m256i low = _mm512_castsi512_si256(x), high = _mm512_extracti64x4_epi64(x, 1);
+    store(to[0], _mm256_castsi256_si128(low));
+    store(to[1], _mm256_extracti128_si256(low, 1));
+    store(to[2], _mm256_castsi256_si128(high));
+    store(to[3], _mm256_extracti128_si256(high, 1));
 }
 
 INLINE vector v_of_lanes(const block x[LANES])
 {
-    vector all = _mm512_inserti32x4(_mm512_castsi128_si512(x[0]), x[1], 1);
-    return _mm512_inserti32x4(_mm512_inserti32x4(all, x[2], 2), x[3], 3);
+    __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(x[0]), x[1], 1);
+    __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(x[2]), x[3], 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 /* The last lane of `before`, then all of x but its last lane. */
@@ -174,6 +182,11 @@ INLINE vector v_keep_bytes(vector x, size_t n)
     return _mm256_and_si256(x, _mm256_loadu_si256((const vector *)(const void *)(edge + 32 - n)));
 }
 
+INLINE block load_twelve(const uint8_t *bytes)
+{
+    return _mm_maskload_epi32((const int *)(const void *)bytes, _mm_set_epi32(0, -1, -1, -1));
+}
+
 INLINE vector v_gather(const uint8_t *const from[LANES])
 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(load(from[0])), load(from[1]), 1);
@@ -260,6 +273,13 @@ INLINE vector v_reverse_bytes(vector x)
 {
     return V(shuffle_epi8)(x,
                            v_broadcast(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+}
+
+/* first, first + 1, ...: one number a lane, in its last byte. */
+INLINE vector v_last_bytes(int first)
+{
+    vector numbers = V(bslli_epi128)(v_lane_numbers(), 15);
+    return V(add_epi8)(numbers, v_broadcast(_mm_set_epi32(first << 24, 0, 0, 0)));
 }
 
 INLINE vector v_swap_halves(vector x)
