@@ -22,6 +22,12 @@ static int fail_answer(cm_error *error)
                    "the daemon answered a call with something else");
 }
 
+static void copy_text(char *ret_text, size_t capacity, const char *from)
+{
+    (void)snprintf(ret_text, capacity, "%s", from);
+    cm_text_clean(ret_text);
+}
+
 static int check(const struct cm_client *client, const char *name, bool needs_name, cm_error *error)
 {
     cm_error_clear(error);
@@ -84,7 +90,7 @@ static int copy_key(const struct cm_key_info *info, cm_key_details *ret_key)
         .tag_length = info->attributes.tag_length,
         .version_count = info->version_count,
     };
-    (void)snprintf(key.name, sizeof key.name, "%s", info->name);
+    copy_text(key.name, sizeof key.name, info->name);
     if (info->id.length == sizeof key.id)
         memcpy(key.id, info->id.data, sizeof key.id);
     key.versions = calloc(info->version_count != 0 ? info->version_count : 1, sizeof *key.versions);
@@ -111,6 +117,10 @@ static int read_keys(void *context, const struct cm_answer *answer, cm_error *er
         list->capacity = wanted;
     }
     for (uint32_t i = 0; i < answer->key_count; i++) {
+        /* In order, page after page: else the list might have no end. */
+        if (list->count > 0 && strcmp(answer->keys[i].name, list->keys[list->count - 1].name) <= 0)
+            return cm_fail(error, CM_ERR_PROTOCOL, CM_RETRY_UNKNOWN,
+                           "the daemon's list of keys is in disorder");
         if (copy_key(&answer->keys[i], &list->keys[list->count]) != 0)
             return cm_fail_memory(error, "a list of keys");
         list->count++;
@@ -191,8 +201,8 @@ static int read_rows(void *context, const struct cm_answer *answer, cm_error *er
         to->compiled = from->compiled;
         to->available = from->available;
         to->used = from->used;
-        (void)snprintf(to->implementation, sizeof to->implementation, "%s", from->implementation);
-        (void)snprintf(to->reason, sizeof to->reason, "%s", from->reason);
+        copy_text(to->implementation, sizeof to->implementation, from->implementation);
+        copy_text(to->reason, sizeof to->reason, from->reason);
     }
     return 0;
 }
@@ -220,8 +230,8 @@ static int read_status(void *context, const struct cm_answer *answer, cm_error *
     if (answer->kind != CM_ANSWER_SERVER_STATUS)
         return fail_answer(error);
     const struct cm_server_status *from = &answer->server;
-    (void)snprintf(to->server, sizeof to->server, "%s", from->server);
-    (void)snprintf(to->identity, sizeof to->identity, "%s", from->identity);
+    copy_text(to->server, sizeof to->server, from->server);
+    copy_text(to->identity, sizeof to->identity, from->identity);
     to->may_administer = from->may_administer;
     to->draining = from->draining;
     to->workers = from->workers;

@@ -127,6 +127,7 @@ void cm_conn_break(struct cm_conn *conn, int code, const char *format, ...)
     conn->failure.code = code;
     conn->failure.retry = cm_status_retry(code);
     (void)vsnprintf(conn->failure.text, sizeof conn->failure.text, format, arguments);
+    cm_text_clean(conn->failure.text);
     va_end(arguments);
     break_with_failure(conn);
 }

@@ -121,6 +121,13 @@ int cm_code_of_status(uint32_t status)
     return status < 100 ? -(int)status : CM_ERR_PROTOCOL;
 }
 
+void cm_text_clean(char *text)
+{
+    for (; *text != 0; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
 __attribute__((format(printf, 4, 0))) static int fail(cm_error *error, int code, int retry,
                                                       const char *format, va_list arguments)
 {
@@ -128,6 +135,7 @@ __attribute__((format(printf, 4, 0))) static int fail(cm_error *error, int code,
         error->code = code;
         error->retry = retry;
         (void)vsnprintf(error->text, sizeof error->text, format, arguments);
+        cm_text_clean(error->text);
     }
     return code;
 }

@@ -17,6 +17,10 @@ int cm_fail_copy(cm_error *error, const cm_error *from);
 /* Nothing failed. */
 void cm_error_clear(cm_error *error);
 
+/* Puts `?` for every control character: what a daemon says must not steer the terminal that it ends up on.
+ * Texts of errors have gone through it. */
+void cm_text_clean(char *text);
+
 /* The system's text for an errno value; `buffer` is used or not. */
 const char *cm_errno_text(int number, char *buffer, size_t capacity);
 

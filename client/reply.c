@@ -135,6 +135,10 @@ static void on_goodbye(struct cm_conn *conn, const struct cm_frame *frame, const
         break_protocol(conn, "a malformed goodbye");
         return;
     }
+    if (conn->going_away) { /* else an endless row of them would keep this side reading past every deadline */
+        break_protocol(conn, "a second goodbye");
+        return;
+    }
     conn->going_away = true;
     conn->last_answered_id = goodbye.last_request_id;
     cm_fail_code(&conn->failure, CM_ERR_GOING_AWAY, "the daemon at %.120s is going away: %.80s", conn->uri,

@@ -122,6 +122,28 @@ START_TEST(lists_come_in_pages)
 }
 END_TEST
 
+/* Always the first page, and more to come. */
+static void serve_the_same_page(struct fake_peer *peer)
+{
+    int type;
+    fake_greet(peer);
+    while ((type = fake_next_request(peer)) != 0) {
+        if (type == CM_FRAME_CALL && peer->call.kind == CM_CALL_LIST_KEYS)
+            peer->call.name = "";
+        fake_answer(peer, type);
+    }
+}
+
+START_TEST(a_list_has_an_end)
+{
+    open_with(serve_the_same_page);
+    cm_key_details *keys = NULL;
+    size_t count;
+    ck_assert_int_eq(cm_key_list(client, NULL, &keys, &count, &error), CM_ERR_PROTOCOL);
+    ck_assert_ptr_null(keys);
+}
+END_TEST
+
 START_TEST(what_the_daemon_tells_of_itself)
 {
     open_with(NULL);
@@ -153,9 +175,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        a_change_is_repeated_under_its_id,
-        wrong_arguments,
-        lists_come_in_pages,
+        a_change_is_repeated_under_its_id, wrong_arguments, lists_come_in_pages, a_list_has_an_end,
         what_the_daemon_tells_of_itself,
     };
     return RUN_WITH_FIXTURE("client/admin", setup, teardown, tests);

@@ -433,13 +433,37 @@ START_TEST(goodbyes)
 }
 END_TEST
 
+static void serve_endless_goodbyes(struct fake_peer *peer)
+{
+    uint8_t frame[64 * 100];
+    size_t length, sent = 0;
+    const struct cm_goodbye goodbye = {.last_request_id = 1000, .reason = "on and on"};
+    fake_greet(peer);
+    if (!next_batch(peer))
+        return;
+    for (size_t at = 0; at < sizeof frame; at += length)
+        if (cm_codec_put_goodbye(&peer->arena, &goodbye, frame + at, sizeof frame - at, &length) != 0)
+            abort();
+    while (sent < (size_t)100 << 20 && send(peer->fd, frame, sizeof frame, MSG_NOSIGNAL) == sizeof frame)
+        sent += sizeof frame;
+}
+
+START_TEST(no_row_of_goodbyes_outlasts_the_deadline)
+{
+    open_with(serve_endless_goodbyes, 0);
+    ck_assert_int_eq(encrypt_one(), CM_ERR_PROTOCOL);
+    ck_assert_int_eq(error.retry, CM_RETRY_UNKNOWN);
+}
+END_TEST
+
 static void serve_refusal(struct fake_peer *peer)
 {
     fake_greet(peer);
     while (next_batch(peer)) {
         uint8_t frame[256];
         size_t length;
-        const struct cm_refusal refusal = {.status = CM_STATUS_BAD_REQUEST, .text = "that was no frame"};
+        const struct cm_refusal refusal = {.status = CM_STATUS_BAD_REQUEST,
+                                           .text = "that was no\x1b[2J\nframe"};
         if (cm_codec_put_refusal(&peer->arena, &refusal, frame, sizeof frame, &length) != 0)
             abort();
         fake_write(peer->fd, frame, length);
@@ -452,7 +476,8 @@ START_TEST(a_refusal_after_the_greeting)
     open_with(serve_refusal, 0);
     ck_assert_int_eq(encrypt_one(), CM_ERR_BAD_REQUEST);
     ck_assert_int_eq(error.retry, CM_RETRY_UNKNOWN);
-    ck_assert_ptr_nonnull(strstr(error.text, "that was no frame"));
+    /* What the daemon says can't steer a terminal. */
+    ck_assert_ptr_nonnull(strstr(error.text, "that was no?[2J?frame"));
 }
 END_TEST
 
@@ -469,6 +494,7 @@ int main(void)
         a_reply_too_many,
         an_answer_before_the_question_was_sent,
         goodbyes,
+        no_row_of_goodbyes_outlasts_the_deadline,
         a_refusal_after_the_greeting,
     };
     return RUN_WITH_FIXTURE("client/reply", setup, teardown, tests);
