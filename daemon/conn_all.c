@@ -17,11 +17,12 @@ static bool holds(const struct cm_conn *conn)
     return conn->unsent || conn->end > conn->start;
 }
 
-/* We make it wait. A byte that we do not read is no excuse, though: who sends one now and then while memory
- * is short would keep what it holds for ever. */
+/* We make it wait. It is no excuse, though, that a request is at work while it does not read the reply
+ * before; nor a byte that we do not read: who sends one now and then while memory is short would keep what it
+ * holds for ever. */
 static bool waits_for_us(const struct cm_conn *conn)
 {
-    return conn->busy || conn->waits_turn || (conn->starved && !conn->owes);
+    return (conn->busy && !conn->unsent) || conn->waits_turn || (conn->starved && !conn->owes);
 }
 
 /* How long the peer has owed us the rest of a frame, or the reading of a reply. */

@@ -5,10 +5,12 @@
 The short form: right answers for the others, and memory under the configured limit. tests/bench/stalled.py measures
 throughput with 1,000 connections.
 """
+import re
+import socket
 import threading
 
 from harness import MIB, SANITIZE, Case, main, openssl, pattern, process_status, wait_for
-from pyclient import CTR, ENCRYPT, Client
+from pyclient import CTR, ENCRYPT, GCM, Client
 
 IV = bytes(16)
 LIMITS = b'limits { frame = "2MiB" item = "1MiB" inflight-per-connection = "4MiB" inflight = "64MiB" }\n'
@@ -106,6 +108,59 @@ class Stall(Case):
         wrong = []
         self.work(self.clients(1)[0], 5, wrong)
         self.assertEqual(wrong, [])
+
+
+class Deadlines(Case):
+    """Who owes something, a greeting, the rest of a frame, the reading of replies, has a deadline; who is idle has none."""
+
+    def setUp(self):
+        super().setUp()
+        config = self.write("c.conf", b'greeting-timeout = "500ms"\nstall-timeout = "500ms"\n')
+        # Slow work and two workers, so that requests wait for other workers too while their peers do not read.
+        self.d = self.daemon("--config", config, "--workers", "2", env={"CIPHERMILL_CPU": "portable"})
+
+    def metric(self, name):
+        return int(re.search(rf"(?m)^ciphermill_{re.escape(name)} (\d+)$", self.d.get("/metrics")[1])[1])
+
+    def closed(self, reason):
+        return self.metric(f'connections_closed_total{{reason="{reason}"}}')
+
+    def test_silence_before_and_after_the_greeting(self):
+        idle = Client(self.d.unix)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.settimeout(30)
+            silent.connect(self.d.socket)
+            self.assertEqual(silent.recv(1), b"")
+        self.assertEqual(self.closed("greeting"), 1)
+        idle.ephemeral_key(128, [CTR])
+        idle.close()
+
+    def test_half_a_frame(self):
+        client = Client(self.d.unix)
+        _, data = client.batch_frame(client.ephemeral_key(128, [CTR]), CTR, ENCRYPT, [bytes(1000)])
+        client.socket.sendall(data[:-1])
+        with self.assertRaises((EOFError, ConnectionError)):
+            client.receive()
+        self.assertEqual(self.closed("stalled"), 1)
+        client.close()
+
+    def test_replies_that_nobody_reads(self):
+        """One after the other, so that the second worker is idle and lends a hand with requests whose peer is deaf."""
+        clients, frames = [Client(self.d.unix) for _ in range(20)], b""
+        for client in clients:
+            handle = client.ephemeral_key(128, [GCM])
+            if not frames:  # the others' handle and ids are the same
+                frames = b"".join(client.batch_frame(handle, GCM, ENCRYPT, [bytes(12000)] * 8)[1] for _ in range(60))
+            client.socket.settimeout(0.25)
+            try:
+                client.socket.sendall(frames)
+            except (TimeoutError, ConnectionError):
+                pass
+        self.assertGreater(self.metric("jobs_shared_total"), 0)
+        wait_for(lambda: self.metric("connections") == 0, "the deaf peers' connections to be closed")
+        self.assertEqual(self.closed("stalled"), len(clients))
+        for client in clients:
+            client.close()
 
 
 if __name__ == "__main__":
