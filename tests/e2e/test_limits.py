@@ -3,7 +3,7 @@
 """Every limit at its edge: at it, one below and one above; what is over it ends in a status that says so."""
 import threading
 
-from harness import Case, main, openssl, pattern
+from harness import Case, main, openssl, pattern, wait_for
 from pyclient import (BAD_REQUEST, CTR, ENCRYPT, F_BATCH, FIRST, OVERLOADED, SESSION_FULL, TOO_LARGE, BATCH, Client,
                       Refused, encode, frame)
 
@@ -17,6 +17,7 @@ limits {
 }
 """
 INFLIGHT = b'limits { frame = "1MiB" item = "512KiB" inflight-per-connection = "1MiB" inflight = "4MiB" }\n'
+CONNECTIONS = b"limits { connections = 4 connections-per-peer = 2 }\n"
 IV = bytes(16)
 
 
@@ -123,6 +124,33 @@ class Limits(Case):
             self.assertEqual((reply.status, reply.outputs), (0, wanted))
         sender.join()
         client.close()
+
+    def test_connections(self):
+        d = self.daemon("--config", self.write("n.conf", CONNECTIONS), name="n")
+
+        def refusal(uri):
+            with self.assertRaises(Refused) as caught:
+                Client(uri)
+            self.assertEqual(caught.exception.status, OVERLOADED)
+            return caught.exception.text
+
+        clients = [Client(uri) for uri in (d.unix, d.unix, d.tcp)]
+        self.assertIn("connections-per-peer }", refusal(d.unix))
+        clients.append(Client(d.tcp))
+        for uri in (d.unix, d.tcp):
+            self.assertIn("{ connections }", refusal(uri))
+        clients.pop(0).close()
+
+        def again():
+            try:
+                return Client(d.unix)
+            except Refused:
+                return None
+
+        clients.append(wait_for(again, "room for a connection"))
+        for client in clients:
+            client.ephemeral_key(128, [CTR])
+            client.close()
 
 
 if __name__ == "__main__":
