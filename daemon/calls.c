@@ -2,6 +2,7 @@
 /* Answers to calls: everything that is not a batch. */
 #include "attributes.h"
 #include "calls_internal.h"
+#include "modes.h"
 #include "status.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -197,21 +198,18 @@ static void get_implementations(const struct cm_pending_call *call)
         return;
     }
     uint32_t count = 0;
-    for (unsigned mode = 0; mode < CM_AES_MODE_COUNT; mode++)
-        for (unsigned direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
+    for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+        for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
             struct cm_aes_implementation row;
-            for (size_t index = 0;
-                 count < ROWS_MAX &&
-                 cm_aes_implementation(index, (enum cm_aes_mode)mode, (enum cm_aes_direction)direction, &row);
+            for (size_t index = 0; count < ROWS_MAX && cm_aes_implementation(index, mode, direction, &row);
                  index++)
-                rows[count++] = (struct cm_implementation_info){
-                    .mode = (uint8_t)(mode + CM_WIRE_ECB),
-                    .direction = direction == CM_AES_ENCRYPT ? CM_WIRE_ENCRYPT : CM_WIRE_DECRYPT,
-                    .implementation = row.name,
-                    .compiled = row.compiled,
-                    .available = row.available,
-                    .used = row.used,
-                    .reason = row.reason};
+                rows[count++] = (struct cm_implementation_info){.mode = cm_mode_to_wire(mode),
+                                                                .direction = cm_direction_to_wire(direction),
+                                                                .implementation = row.name,
+                                                                .compiled = row.compiled,
+                                                                .available = row.available,
+                                                                .used = row.used,
+                                                                .reason = row.reason};
         }
     struct cm_answer answer = {.status = CM_STATUS_OK,
                                .kind = CM_ANSWER_IMPLEMENTATIONS,

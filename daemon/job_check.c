@@ -2,6 +2,7 @@
 /* Whether a batch may be done at all: its shape, the limits, the key and what its attributes allow. */
 #include "job_internal.h"
 
+#include "modes.h"
 #include "status.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -133,20 +134,13 @@ uint32_t cm_job_check(struct cm_job_plan *plan)
     return status;
 }
 
-static const char *mode_name(uint8_t mode)
-{
-    static const char *const names[] = {
-        [CM_WIRE_ECB] = "ECB", [CM_WIRE_CBC] = "CBC", [CM_WIRE_CTR] = "CTR", [CM_WIRE_GCM] = "GCM"};
-    return names[mode];
-}
-
 static uint32_t check_attributes(struct cm_job_plan *plan, const struct cm_key_attributes *attributes)
 {
     const struct cm_batch *batch = plan->batch;
     bool encrypt = batch->direction == CM_WIRE_ENCRYPT;
     if (!(attributes->modes & UINT32_C(1) << batch->mode))
         return cm_job_refuse(plan, CM_STATUS_NOT_PERMITTED, "the key's attributes do not allow %s",
-                             mode_name(batch->mode));
+                             cm_mode_word(batch->mode));
     if (encrypt ? !attributes->encrypt : !attributes->decrypt)
         return cm_job_refuse(plan, CM_STATUS_NOT_PERMITTED, "the key's attributes do not allow %s",
                              encrypt ? "encrypting" : "decrypting");
@@ -186,8 +180,8 @@ uint32_t cm_job_check_key(struct cm_job_plan *plan)
     uint32_t status = cm_peer_find_key(plan->peer, batch->key_handle, &key);
     if (status != CM_STATUS_OK)
         return cm_job_refuse(plan, status, "the session has no key handle %" PRIu32, batch->key_handle);
-    state->mode = (enum cm_aes_mode)(batch->mode - CM_WIRE_ECB);
-    state->direction = batch->direction == CM_WIRE_ENCRYPT ? CM_AES_ENCRYPT : CM_AES_DECRYPT;
+    state->mode = cm_mode_of_wire(batch->mode);
+    state->direction = cm_direction_of_wire(batch->direction);
     state->padding = batch->padding ? CM_AES_PKCS7 : CM_AES_NO_PADDING;
     status = check_attributes(plan, &key->attributes);
     if (status != CM_STATUS_OK)

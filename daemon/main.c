@@ -3,6 +3,7 @@
 #include "cm_aes.h"
 #include "config.h"
 #include "log.h"
+#include "modes.h"
 #include "server.h"
 
 #include <getopt.h>
@@ -167,13 +168,44 @@ static int read_config(struct cm_config *config, const struct wishes *wishes, in
     return 0;
 }
 
+/* An implementation that fails its self-test is not used. That costs speed in silence, and says that the
+ * processor or the build is at fault: the log has it. */
+static void log_failed_tests(void)
+{
+    static const char failed[] = "self-test failed";
+    struct cm_aes_implementation row;
+    for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+        for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
+            for (size_t i = 0; cm_aes_implementation(i, mode, direction, &row); i++)
+                if (strncmp(row.reason, failed, sizeof failed - 1) == 0)
+                    cm_log(CM_LOG_ERROR, "implementation %s is not used to %s in %s: %s", row.name,
+                           cm_direction_word(cm_direction_to_wire(direction)),
+                           cm_mode_word(cm_mode_to_wire(mode)), row.reason);
+}
+
+static bool implementation_exists(const char *name)
+{
+    struct cm_aes_implementation row;
+    for (size_t i = 0; cm_aes_implementation(i, CM_AES_ECB, CM_AES_ENCRYPT, &row); i++)
+        if (strcmp(row.name, name) == 0)
+            return true;
+    return false;
+}
+
 static int run(const struct cm_config *config)
 {
     const char *limit = getenv("CIPHERMILL_CPU");
     cm_log_init((enum cm_log_level)config->log_level);
-    if (cm_aes_init(limit) != CM_AES_OK) {
+    int rc = cm_aes_init(limit);
+    if (rc != CM_AES_OK && limit != NULL && limit[0] != '\0' && !implementation_exists(limit)) {
         cm_log(CM_LOG_ERROR, "CIPHERMILL_CPU=%s: there is no such implementation", limit);
         return CM_EXIT_USAGE;
+    }
+    log_failed_tests();
+    if (rc != CM_AES_OK) {
+        cm_log(CM_LOG_ERROR,
+               "no implementation passes its self-test: the processor or the build is at fault");
+        return CM_EXIT_FAILURE;
     }
     return cm_server_run(config);
 }

@@ -2,7 +2,7 @@
 /* Counters of each worker, and their sum as Prometheus text. */
 #include "metrics.h"
 
-#include "cm_aes.h"
+#include "modes.h"
 #include "status.h"
 
 #include <inttypes.h>
@@ -27,18 +27,6 @@ static const char *const close_names[CM_CLOSE_REASONS] = {
     [CM_CLOSE_PEER] = "peer",       [CM_CLOSE_PROTOCOL] = "protocol", [CM_CLOSE_GREETING] = "greeting",
     [CM_CLOSE_STALLED] = "stalled", [CM_CLOSE_PRESSURE] = "pressure", [CM_CLOSE_DRAIN] = "drain",
 };
-
-/* Numbers on the wire. */
-static const char *const mode_names[CM_METRICS_MODES] = {
-    "unknown", [CM_WIRE_ECB] = "ecb", [CM_WIRE_CBC] = "cbc", [CM_WIRE_CTR] = "ctr", [CM_WIRE_GCM] = "gcm"};
-static const char *const direction_names[CM_METRICS_DIRECTIONS] = {
-    "unknown", [CM_WIRE_ENCRYPT] = "encrypt", [CM_WIRE_DECRYPT] = "decrypt"};
-
-/* Numbers in crypto/. */
-static const char *const aes_mode_names[CM_AES_MODE_COUNT] = {
-    [CM_AES_ECB] = "ecb", [CM_AES_CBC] = "cbc", [CM_AES_CTR] = "ctr", [CM_AES_GCM] = "gcm"};
-static const char *const aes_direction_names[CM_AES_DIRECTION_COUNT] = {
-    [CM_AES_ENCRYPT] = "encrypt", [CM_AES_DECRYPT] = "decrypt"};
 
 static const struct {
     uint64_t ns;
@@ -137,16 +125,16 @@ static void print_items(FILE *out, const struct cm_metrics *total)
             for (uint32_t status = 0; status < CM_METRICS_STATUSES; status++) {
                 uint64_t value = get(&total->items[mode][direction][status]);
                 if (value != 0 || (shown(value, status) && mode != 0 && direction != 0))
-                    fprintf(out,
-                            "ciphermill_items_total{mode=\"%s\",direction=\"%s\",status=\"%s\"} %" PRIu64
-                            "\n",
-                            mode_names[mode], direction_names[direction], cm_wire_status_word(status), value);
+                    fprintf(
+                        out,
+                        "ciphermill_items_total{mode=\"%s\",direction=\"%s\",status=\"%s\"} %" PRIu64 "\n",
+                        cm_mode_word(mode), cm_direction_word(direction), cm_wire_status_word(status), value);
             }
     print_head(out, "bytes_total", "counter", "Input bytes of batches, by mode and direction.");
     for (unsigned mode = 1; mode < CM_METRICS_MODES; mode++)
         for (unsigned direction = 1; direction < CM_METRICS_DIRECTIONS; direction++)
             fprintf(out, "ciphermill_bytes_total{mode=\"%s\",direction=\"%s\"} %" PRIu64 "\n",
-                    mode_names[mode], direction_names[direction], get(&total->bytes[mode][direction]));
+                    cm_mode_word(mode), cm_direction_word(direction), get(&total->bytes[mode][direction]));
 }
 
 static void print_histogram(FILE *out, const struct cm_metrics *total)
@@ -201,11 +189,11 @@ static void print_connections(FILE *out, const struct cm_metrics_gauges *gauges,
 static void print_implementations(FILE *out)
 {
     print_head(out, "implementation_info", "gauge", "The implementation in use, by mode and direction.");
-    for (unsigned mode = 0; mode < CM_AES_MODE_COUNT; mode++)
-        for (unsigned direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
+    for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+        for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
             fprintf(out, "ciphermill_implementation_info{mode=\"%s\",direction=\"%s\",name=\"%s\"} 1\n",
-                    aes_mode_names[mode], aes_direction_names[direction],
-                    cm_aes_row_name(cm_aes_row((enum cm_aes_mode)mode, (enum cm_aes_direction)direction)));
+                    cm_mode_word(cm_mode_to_wire(mode)), cm_direction_word(cm_direction_to_wire(direction)),
+                    cm_aes_row_name(cm_aes_row(mode, direction)));
 }
 
 void cm_metrics_print(FILE *out, const struct cm_metrics_gauges *gauges)
