@@ -336,8 +336,8 @@ static int lanes_renew(struct lanes *lanes, int used, struct cm_aes_item **next,
 }
 
 /* Lanes whose messages lie a multiple of 4 KiB apart would all use the same few sets of the first-level
- * cache, and, worked on apart, miss it all the time (measured: 5.9 instead of 10 GB/s). Where the first two
- * long messages lie so, each lane starts one cache line behind the one before it, and keeps that distance.
+ * cache, and, worked on apart, miss it all the time. Where the first two long messages lie so, each lane
+ * starts one cache line behind the one before it, and keeps that distance (bench-kernels --stride both).
  * Returns the number of blocks to run before the next lane starts; 0: all start at once. */
 static size_t lanes_pace(const struct cm_aes_item *items, size_t count)
 {
