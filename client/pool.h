@@ -46,8 +46,8 @@ struct cm_client {
 /* CM_OK, or CM_ERR_FORKED in a child of the process that connected. */
 int cm_client_check(const struct cm_client *client, cm_error *error);
 
-/* Takes a connection, an idle one if there is one, else a new one, else the next that is given back. The
- * calls that come have until *ret_deadline_ms. */
+/* Takes a connection, an idle one if there is one, else a new one, else the next that is given back, for
+ * which it waits as long as a request may take. */
 int cm_pool_take(struct cm_client *client, struct cm_slot **ret_slot, cm_error *error);
 /* Takes the slot that holds the connection with this serial, waiting for it; CM_ERR_DISCONNECTED if it is
  * gone. */

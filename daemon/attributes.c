@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules for key names and key attributes. */
 #include "attributes.h"
 
 #include "status.h"

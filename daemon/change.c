@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of named keys: from a call to the store's thread, into every worker's snapshot, and back. */
 #include "change.h"
 
 #include "service_internal.h"

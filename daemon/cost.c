@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What AES work costs: timed once at start, then estimated from two numbers. */
 #include "cost.h"
 
 #include <stdalign.h>

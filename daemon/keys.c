@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keys in memory: references, expanded forms, snapshots. */
 #include "keys.h"
 
 #include "status.h"

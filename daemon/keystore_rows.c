@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The SQLite key store's schema, and reading all of its rows. */
 #include "keystore_rows_internal.h"
 
 #include <stdio.h>

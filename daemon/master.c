@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The master key: reading or making its file, wrapping and fingerprints under it. */
 #include "master.h"
 
 #include "cm_aes.h"

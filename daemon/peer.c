@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A connection as the service sees it: greeting, handles used lately, multi-part operations. */
 #include "peer.h"
 
 #include "change.h"

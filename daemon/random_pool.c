@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Random bytes in bulk for IVs, and singly for secrets. */
 #include "random_pool.h"
 
 #include <assert.h>

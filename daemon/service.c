@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The service as a whole: opening store and master key, its workers, its end. */
 #include "service.h"
 
 #include "attributes.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: their tokens, handles and ephemeral keys. */
 #include "session.h"
 
 #include "random_pool.h"

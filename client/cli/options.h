@@ -42,17 +42,18 @@ struct cli {
 
 enum { OPTIONS_WORDS_MAX = 4 };
 
-/* Reads the global options in argv[1..] up to the first word that is none and sets *ret_next to its index
- * (argc if there is none). True: go on. False: --help or --version was asked for and printed, or the line is
- * wrong and that was said; *ret_code is the exit code. */
+/* Reads the global options in argv[1..] up to the first word that is none, --help and --version counting as
+ * such, and sets *ret_next to its index (argc if there is none). True: go on. False: the line is wrong and
+ * that was said; *ret_code is the exit code. */
 bool options_read_global(struct cli *cli, int argc, char **argv, int *ret_next, int *ret_code);
 
 /* Reads a command's own and the global options in argv[1..]; `words` gets the other arguments, the rest NULL.
- * Result as above. */
+ * True: go on. False: --help was asked for and printed, or the line is wrong and that was said; *ret_code is
+ * the exit code. */
 bool options_read(const struct form *form, struct cli *cli, int argc, char **argv,
                   const char *words[OPTIONS_WORDS_MAX], int *ret_code);
 
-/* Prints the help of a form on standard output, without the global options. */
+/* Prints the whole help of a form on standard output, global options and exit codes included. */
 void options_print_help(const struct form *form);
 /* The global options as --help prints them. */
 void options_print_global(void);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Running calls and batches through a service without a loop, and judging what comes out. */
 #include "service_fixture.h"
 
 #include "change.h"
