@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,8 @@ static void handle_deadly(void)
     signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is a write error, like a full disk */
 }
 
-/* Makes a file of an unused name in the target's folder, its mode as the umask says. */
-static int create_beside(struct output *output)
+/* Makes a file of an unused name in the target's folder, its mode as the umask leaves it. */
+static int create_beside(struct output *output, mode_t mode)
 {
     const char *slash = strrchr(output->target, '/');
     int folder = slash == NULL ? 0 : (int)(slash + 1 - output->target);
@@ -64,7 +65,7 @@ static int create_beside(struct output *output)
         if (asprintf(&path, "%.*s.ciphermill-%02x%02x%02x%02x%02x%02x%02x%02x", folder, output->target,
                      bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]) < 0)
             return -1;
-        output->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        output->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (output->descriptor >= 0 && strlen(path) < sizeof unfinished) {
             memcpy(unfinished, path, strlen(path) + 1);
             output->beside = path;
@@ -81,6 +82,19 @@ static int create_beside(struct output *output)
     return -1;
 }
 
+/* What was private stays so. Only root can give a file away; where the group can't be kept, its rights are
+ * not meant for another one. A file system without owners and modes refuses, which is no worse than before.
+ */
+static void inherit(const struct output *output, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 0777;
+
+    if (fchown(output->descriptor, old->st_uid, old->st_gid) != 0 &&
+        fchown(output->descriptor, (uid_t)-1, old->st_gid) != 0)
+        mode &= ~(mode_t)0070;
+    (void)fchmod(output->descriptor, mode);
+}
+
 static int open_straight(struct output *output, const char *path)
 {
     output->descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -93,6 +107,7 @@ int output_open(struct output *output, const char *path)
 {
     struct stat status;
     sigset_t before;
+    bool exists;
     int rc;
 
     *output = (struct output){.descriptor = -1};
@@ -102,7 +117,8 @@ int output_open(struct output *output, const char *path)
         return CODE_OK;
     }
     output->name = strdup(path);
-    if (stat(path, &status) == 0) {
+    exists = stat(path, &status) == 0;
+    if (exists) {
         if (!S_ISREG(status.st_mode))
             return open_straight(output, path);
         if (access(path, W_OK) != 0)
@@ -115,7 +131,9 @@ int output_open(struct output *output, const char *path)
         return report_error(CODE_FAILED, "can't write %s: %s", path, strerror(errno));
     block_deadly(&before);
     handle_deadly();
-    rc = create_beside(output);
+    rc = create_beside(output, exists ? 0600 : 0666);
+    if (rc == 0 && exists)
+        inherit(output, &status);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (rc != 0)
         return report_error(CODE_FAILED, "can't create a file beside %s: %s", path, strerror(errno));

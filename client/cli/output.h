@@ -2,7 +2,8 @@
 /* A file that appears only complete: written beside its place and renamed into it at the end.
  *
  * Until then nothing of it is seen under its name, and it is removed on failure and on SIGINT, SIGTERM,
- * SIGHUP and SIGQUIT. A path that exists and is no regular file (a device, a fifo) is written to straight
+ * SIGHUP and SIGQUIT. A file that is replaced passes its mode on, and its owner and group where that is
+ * allowed. A path that exists and is no regular file (a device, a fifo) is written to straight
  * away, as is standard output. One output at a time in a process, because of the signal handler. */
 #ifndef OUTPUT_H
 #define OUTPUT_H

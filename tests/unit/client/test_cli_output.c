@@ -97,6 +97,29 @@ START_TEST(test_failure_leaves_the_old_one)
 }
 END_TEST
 
+START_TEST(test_a_private_file_stays_private)
+{
+    struct output output;
+    struct stat status;
+
+    umask(022);
+    put("old");
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    if (getuid() == 0)
+        ck_assert_int_eq(chown(path, 12345, 23456), 0);
+    ck_assert_int_eq(output_open(&output, path), CODE_OK);
+    ck_assert_int_eq(output_write(&output, "new", 3), CODE_OK);
+    ck_assert_int_eq(output_commit(&output), CODE_OK);
+    expect("new");
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0600);
+    if (getuid() == 0) {
+        ck_assert_uint_eq(status.st_uid, 12345);
+        ck_assert_uint_eq(status.st_gid, 23456);
+    }
+}
+END_TEST
+
 START_TEST(test_full_disk_leaves_nothing)
 {
     const struct rlimit limit = {4, 4};
@@ -197,6 +220,7 @@ static void add(TCase *test_case)
     tcase_add_checked_fixture(test_case, setup, teardown);
     tcase_add_test(test_case, test_appears_at_the_end);
     tcase_add_test(test_case, test_failure_leaves_the_old_one);
+    tcase_add_test(test_case, test_a_private_file_stays_private);
     tcase_add_test(test_case, test_full_disk_leaves_nothing);
     tcase_add_loop_test(test_case, test_signal_leaves_nothing, 0, 4);
     tcase_add_test(test_case, test_ignored_signals_stay_ignored);
