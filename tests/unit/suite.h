@@ -11,15 +11,16 @@ static inline int run_suite(const char *name, void (*add)(TCase *test_case))
     Suite *suite = suite_create(name);
     TCase *test_case = tcase_create(name);
     SRunner *runner;
-    int failed;
+    int failed, run;
 
     add(test_case);
     suite_add_tcase(suite, test_case);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
+    run = srunner_ntests_run(runner);
     srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif
