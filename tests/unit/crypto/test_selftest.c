@@ -47,6 +47,14 @@ static void break_long_ones(const struct cm_aes_key *key, struct cm_aes_item *it
             items[i].destination[130] ^= 4;
 }
 
+/* Right for whole messages; what one part leaves to the next is not. */
+static void break_parts(const struct cm_aes_key *key, struct cm_aes_parts *state,
+                        const struct cm_aes_item *item, bool first, bool last, uint8_t ret_tag[16])
+{
+    healthy->part(key, state, item, first, last, ret_tag);
+    state->hash[3] ^= 16;
+}
+
 /* A key schedule that is wrong for AES-192 alone, the size that tests of two sizes would miss. */
 static void break_192(void *form, const uint8_t *key, size_t key_length)
 {
@@ -69,11 +77,16 @@ static const struct {
     cm_run_fn *run;
     cm_expand_fn *expand;
     bool needs_reference; /* known answers are short: portable, which has no row to compare with, passes */
+    cm_part_fn *part;
 } sabotages[] = {
-    {"first byte", break_first_byte, NULL, false},  {"last byte", break_last_byte, NULL, false},
-    {"does nothing", do_nothing, NULL, false},      {"first item only", forget_the_rest, NULL, false},
-    {"long messages", break_long_ones, NULL, true}, {"AES-192", NULL, break_192, false},
-    {"another key", NULL, ignore_the_key, false},
+    {"first byte", break_first_byte, NULL, false, NULL},
+    {"last byte", break_last_byte, NULL, false, NULL},
+    {"does nothing", do_nothing, NULL, false, NULL},
+    {"first item only", forget_the_rest, NULL, false, NULL},
+    {"long messages", break_long_ones, NULL, true, NULL},
+    {"AES-192", NULL, break_192, false, NULL},
+    {"another key", NULL, ignore_the_key, false, NULL},
+    {"parts", NULL, NULL, true, break_parts},
 };
 
 START_TEST(broken_rows_are_noticed)
@@ -94,10 +107,14 @@ START_TEST(broken_rows_are_noticed)
                     struct cm_aes_row broken = *healthy;
                     if (sabotages[j].needs_reference && reference == NULL)
                         continue;
+                    if (sabotages[j].part != NULL && healthy->part == NULL)
+                        continue;
                     if (sabotages[j].run != NULL)
                         broken.run = sabotages[j].run;
                     if (sabotages[j].expand != NULL)
                         broken.expand = sabotages[j].expand;
+                    if (sabotages[j].part != NULL)
+                        broken.part = sabotages[j].part;
                     found = cm_selftest(&broken, reference);
                     require(found != NULL && *found != '\0', "%s, %s, direction %d passes, though broken: %s",
                             healthy->name, harness_mode_name((enum cm_aes_mode)mode), direction,
