@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`ciphermill bench`, `status` and `implementations`: the forms that scripts rely on."""
+import csv
+
 from harness import Case, main
 
 
@@ -24,6 +26,18 @@ class Bench(Case):
         self.assertEqual(latency, sorted(latency))
         self.assertGreater(latency[0], 0)
         self.assertAlmostEqual(result["items_per_s"], 16 * result["batches_per_s"], delta=result["items_per_s"] / 50)
+
+    def test_csv(self):
+        out = self.ok(self.d, "bench", "--duration", "0.5", "--mode", "gcm", "--size", "1000", "--csv").out.decode()
+        names, values = csv.reader(out.splitlines())
+        self.assertEqual(len(names), len(values))
+        row = dict(zip(names, values))
+        for field, value in {"mode": "gcm", "key_bits": "128", "size": "1000", "batch": "16", "errors": "0",
+                             "mismatches": "0"}.items():
+            self.assertEqual(row[field], value, field)
+        for field in ("batches_per_s", "items_per_s", "bytes_per_s", "verified", "p50_us", "p999_us", "max_us"):
+            self.assertGreater(float(row[field]), 0, field)
+        self.refused(self.d, "bench", "--csv", "--json", says=["not both"], code=2)
 
     def test_every_mode_is_verified(self):
         for mode in ("ecb", "cbc", "ctr", "gcm"):
@@ -49,8 +63,9 @@ class Bench(Case):
         self.assertTrue(any(row["implementation"] == "portable" and row["available"] for row in rows))
 
     def test_help_everywhere(self):
-        for words in ([], ["encrypt"], ["decrypt"], ["key"], ["key", "create"], ["key", "import"], ["status"],
-                      ["implementations"], ["bench"]):
+        for words in ([], ["encrypt"], ["decrypt"], ["key"], ["key", "create"], ["key", "import"], ["key", "list"],
+                      ["key", "describe"], ["key", "destroy"], ["status"], ["implementations"], ["bench"],
+                      ["version"], ["help"]):
             result = self.ok(self.d, *words, "--help")
             self.assertIn("ciphermill", result.out.decode())
         self.refused(self.d, "nonsense", says=["nonsense"])
