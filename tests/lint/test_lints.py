@@ -112,8 +112,13 @@ class Lints(unittest.TestCase):
         self.assertIsNone(self.symbols_of("typedef int nothing;"))
 
     def test_format_gate(self):
-        self.assertEqual(self.run_format({"a/a.c": "int x;\n"}).returncode, 0)
-        self.assertNotEqual(self.run_format({"a/a.c": "int  x ;\n"}).returncode, 0)
+        licence, sentence = "/* SPDX-License-Identifier: Apache-2.0 */\n", "/* Nothing. */\n"
+        self.assertEqual(self.run_format({"a/a.c": licence + sentence + "int x;\n"}).returncode, 0)
+        self.assertNotEqual(self.run_format({"a/a.c": licence + sentence + "int  x ;\n"}).returncode, 0)
+        for text in (licence + "int x;\n", sentence + "int x;\n", licence + "\n" + sentence + "int x;\n", ""):
+            headless = self.run_format({"a/a.c": text})
+            self.assertNotEqual(headless.returncode, 0, text)
+            self.assertIn("a/a.c", headless.stderr)
         empty = self.run_format({})
         self.assertNotEqual(empty.returncode, 0)
         self.assertIn("no file was checked", empty.stderr)
