@@ -105,6 +105,11 @@ int cm_rows_identify(sqlite3 *database, int *ret_application_id, int *ret_versio
                : -1;
 }
 
+int cm_rows_count_tables(sqlite3 *database, int *ret_count)
+{
+    return number_of(database, "SELECT count(*) FROM sqlite_schema", ret_count);
+}
+
 int cm_rows_migrate(sqlite3 *database)
 {
     int application_id = 0, version = 0;

@@ -18,6 +18,8 @@ int cm_rows_migrate(sqlite3 *database);
 
 /* The file's application id and schema version; 0 and 0 in a new one. 0 or -1. */
 int cm_rows_identify(sqlite3 *database, int *ret_application_id, int *ret_version);
+/* How many tables and indexes there are, whoever made them. 0 or -1. */
+int cm_rows_count_tables(sqlite3 *database, int *ret_count);
 
 enum cm_rows_result { CM_ROWS_OK = 0, CM_ROWS_FAILED = -1, CM_ROWS_STOPPED = -2 };
 

@@ -185,12 +185,30 @@ static int empty_log(sqlite3 *database)
     return rc == SQLITE_OK ? 0 : -1;
 }
 
+/* SQLite writes on into a file that was removed or replaced, where nobody would ever find it again. */
+static bool is_in_place(sqlite3 *database)
+{
+    int moved = 0;
+    return sqlite3_file_control(database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved == 0;
+}
+
+static void fail_moved(struct cm_store_change *change)
+{
+    change->ret_status = CM_STATUS_STORE_FAILED;
+    snprintf(change->ret_text, sizeof change->ret_text,
+             "the key store's file was removed or replaced while the daemon ran: put it back and restart");
+}
+
 void cm_rows_change(sqlite3 *database, struct cm_store_change *change)
 {
     static int (*const changes[])(sqlite3 *, struct cm_store_change *) = {
         [CM_STORE_CREATE] = create, [CM_STORE_DESTROY] = destroy};
     change->ret_status = CM_STATUS_OK;
     change->ret_text[0] = '\0';
+    if (!is_in_place(database)) {
+        fail_moved(change);
+        return;
+    }
     if (cm_rows_run(database, "BEGIN IMMEDIATE") != 0)
         goto failed;
     if (find_operation(database, change) != 0)

@@ -130,10 +130,12 @@ static int sqlite_load(struct cm_keystore *store, cm_keystore_visit visit, void 
     *ret_has_check = false;
     if (stat(store->path, &info) != 0 && errno == ENOENT)
         return 0;
-    int rc = -1, application_id = 0, version = 0;
-    if (open_for_reading(store) != 0 || cm_rows_identify(store->database, &application_id, &version) != 0) {
+    int rc = -1, application_id = 0, version = 0, tables = 0;
+    if (open_for_reading(store) != 0 || cm_rows_identify(store->database, &application_id, &version) != 0 ||
+        cm_rows_count_tables(store->database, &tables) != 0) {
         complain(store, ret_text, text_capacity, NULL, "restore it from your backup");
-    } else if (application_id != CM_ROWS_APPLICATION_ID && (application_id != 0 || version != 0)) {
+    } else if (application_id != CM_ROWS_APPLICATION_ID &&
+               (application_id != 0 || version != 0 || tables != 0)) {
         complain(store, ret_text, text_capacity, "is another program's database",
                  "name another state folder");
     } else if (version > CM_ROWS_SCHEMA_VERSION) {

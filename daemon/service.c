@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void cm_service_log(const struct cm_service *service, enum cm_service_log_level level, const char *format,
                     ...)
@@ -50,6 +51,19 @@ static int make_folder(const char *path, char *ret_text, size_t text_capacity)
     }
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
         snprintf(ret_text, text_capacity, "state folder %s: is no folder; name another one", path);
+        return -1;
+    }
+    /* Whoever may write there can put another store and another master key in the place of these. */
+    if (info.st_uid != 0 && info.st_uid != geteuid()) {
+        snprintf(ret_text, text_capacity,
+                 "state folder %s: belongs to uid %u; it must belong to root or to uid %u: run chown %u %s",
+                 path, (unsigned)info.st_uid, (unsigned)geteuid(), (unsigned)geteuid(), path);
+        return -1;
+    }
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        snprintf(ret_text, text_capacity,
+                 "state folder %s: has mode %04o, so that others may change it: run chmod go-w %s", path,
+                 (unsigned)(info.st_mode & 07777), path);
         return -1;
     }
     return 0;

@@ -178,6 +178,12 @@ START_TEST(foreign_and_newer_files_are_refused)
     ck_assert_int_eq(sqlite3_exec(database, "PRAGMA application_id = 7", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
     refused_and_unchanged("another program");
+    ck_assert_int_eq(sqlite3_open(path, &database), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_exec(database, "PRAGMA application_id = 0; PRAGMA user_version = 0", NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(database);
+    refused_and_unchanged("another program"); /* its tables tell */
     FILE *file = fopen(path, "wb");
     fputs("this is no database, whatever its name says, and it is long enough to be looked at", file);
     fclose(file);
@@ -351,6 +357,45 @@ START_TEST(a_folder_that_cannot_be_is_named)
 }
 END_TEST
 
+/* What would be written into a file that nobody finds again is not acknowledged. */
+START_TEST(a_file_that_was_taken_away_is_a_failure)
+{
+    char path[512], aside[520];
+    uint8_t other[32];
+    fill(other, sizeof other, 56);
+    snprintf(path, sizeof path, "%s/keys.db", f.folder);
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    ck_assert_int_eq(rename(path, aside), 0);
+    ck_assert_uint_eq(fixture_import(&f, root, "lost", BLOCK_MODES, other, 256, 2).status,
+                      CM_STATUS_STORE_FAILED);
+    fclose(fopen(path, "wb")); /* another file does not do either */
+    ck_assert_uint_eq(fixture_import(&f, root, "lost", BLOCK_MODES, other, 256, 3).status,
+                      CM_STATUS_STORE_FAILED);
+    ck_assert_int_eq(rename(aside, path), 0);
+    ck_assert_uint_eq(fixture_import(&f, root, "kept", BLOCK_MODES, other, 256, 4).status, CM_STATUS_OK);
+    leave();
+}
+END_TEST
+
+/* Who could put another store or master key there could choose the keys. */
+START_TEST(a_folder_that_others_may_change_is_refused)
+{
+    leave();
+    ck_assert_int_eq(chmod(f.folder, 0770), 0);
+    refused_and_unchanged("0770");
+    ck_assert_int_eq(chmod(f.folder, 0702), 0);
+    refused_and_unchanged("chmod go-w");
+    ck_assert_int_eq(chmod(f.folder, 0700), 0);
+    if (geteuid() == 0) { /* only root can give it away */
+        ck_assert_int_eq(chown(f.folder, 1234, (gid_t)-1), 0);
+        refused_and_unchanged("uid 1234");
+        ck_assert_int_eq(chown(f.folder, 0, (gid_t)-1), 0);
+    }
+    greet();
+    leave();
+}
+END_TEST
+
 START_TEST(old_operations_are_forgotten)
 {
     leave();
@@ -395,6 +440,8 @@ int main(void)
     tcase_add_test(all, a_log_that_was_left_counts);
     tcase_add_test(all, a_full_disk_is_a_status);
     tcase_add_test(all, a_folder_that_cannot_be_is_named);
+    tcase_add_test(all, a_file_that_was_taken_away_is_a_failure);
+    tcase_add_test(all, a_folder_that_others_may_change_is_refused);
     tcase_add_test(all, old_operations_are_forgotten);
     suite_add_tcase(suite, all);
     return fixture_main(suite);
