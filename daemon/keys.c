@@ -91,7 +91,10 @@ const struct cm_aes_key *cm_live_key_form(struct cm_live_key *key, struct cm_liv
     if (form != NULL)
         return form;
 
-    if (atomic_fetch_add(&key->budget->used, 1) >= key->budget->limit)
+    /* Half of the budget is the named keys' alone: else one client could fill it with ephemeral keys and make
+     * everybody else expand keys for each batch. */
+    uint32_t limit = key->name[0] != '\0' ? key->budget->limit : key->budget->limit / 2;
+    if (atomic_fetch_add(&key->budget->used, 1) >= limit)
         goto over_budget;
     const struct cm_aes_row *row = cm_aes_row(mode, direction);
     form = aligned_alloc(CM_AES_KEY_ALIGN, cm_aes_key_size(row));

@@ -43,6 +43,22 @@ START_TEST(forms_are_made_once_and_counted)
 }
 END_TEST
 
+START_TEST(ephemeral_keys_leave_half_of_the_budget)
+{
+    struct cm_live_key *named = make("k"), *ephemeral = make("");
+    budget.limit = 4;
+    ck_assert_ptr_nonnull(cm_live_key_form(ephemeral, &ephemeral->versions[0], CM_AES_ECB, CM_AES_ENCRYPT));
+    ck_assert_ptr_nonnull(cm_live_key_form(ephemeral, &ephemeral->versions[0], CM_AES_ECB, CM_AES_DECRYPT));
+    ck_assert_ptr_null(cm_live_key_form(ephemeral, &ephemeral->versions[0], CM_AES_CBC, CM_AES_DECRYPT));
+    ck_assert_ptr_nonnull(cm_live_key_form(named, &named->versions[0], CM_AES_ECB, CM_AES_ENCRYPT));
+    ck_assert_ptr_nonnull(cm_live_key_form(named, &named->versions[0], CM_AES_ECB, CM_AES_DECRYPT));
+    ck_assert_uint_eq(atomic_load(&budget.used), 4);
+    cm_live_key_put(named);
+    cm_live_key_put(ephemeral);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
+
 START_TEST(forms_stay_within_the_budget)
 {
     struct cm_live_key *key = make("k");
@@ -145,6 +161,7 @@ int main(void)
     tcase_add_checked_fixture(all, start, NULL);
     tcase_add_test(all, forms_are_made_once_and_counted);
     tcase_add_test(all, forms_stay_within_the_budget);
+    tcase_add_test(all, ephemeral_keys_leave_half_of_the_budget);
     tcase_add_test(all, last_reference_frees);
     tcase_add_test(all, snapshots_share_and_let_go);
     tcase_add_test(all, versions_by_number_state_and_direction);
