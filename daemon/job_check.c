@@ -194,8 +194,9 @@ uint32_t cm_job_check_key(struct cm_job_plan *plan)
 
     uint32_t iv = state->mode == CM_AES_ECB ? 0 : 16;
     uint32_t tag = state->mode == CM_AES_GCM ? key->attributes.tag_length : 0;
-    uint64_t reply = REPLY_BYTES + (uint64_t)batch->count * (REPLY_BYTES_AN_ITEM + iv + tag);
-    if (state->direction == CM_AES_ENCRYPT && reply > plan->worker->service->options.limits.header_bytes)
+    uint32_t made = state->direction == CM_AES_ENCRYPT ? iv + tag : 0;
+    uint64_t reply = REPLY_BYTES + (uint64_t)batch->count * (REPLY_BYTES_AN_ITEM + made);
+    if (reply > plan->worker->service->options.limits.header_bytes)
         return cm_job_refuse(plan, CM_STATUS_TOO_LARGE, "the reply's header would not fit its limit");
 
     state->key = cm_live_key_get(key);

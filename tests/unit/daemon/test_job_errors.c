@@ -164,6 +164,12 @@ START_TEST(limits)
         else
             refused(&run, CM_STATUS_TOO_LARGE);
     }
+    /* and 10 an item where nothing but lengths and statuses comes back */
+    f.service->options.limits.header_bytes = 64 + 2 * 10 - 1;
+    static const uint8_t tags[2 * 16];
+    run_init(&run, gcm, CM_WIRE_GCM, CM_WIRE_DECRYPT, 2, 16, 1);
+    run.batch.tags = (struct cm_bytes){tags, sizeof tags};
+    refused(&run, CM_STATUS_TOO_LARGE);
 }
 END_TEST
 
