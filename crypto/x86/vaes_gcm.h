@@ -76,24 +76,30 @@ INLINE vector product_reduce(struct product sum)
     return v_xor3(sum.high, v_swap_halves(middle), v_multiply(middle, q, 0x00));
 }
 
-/* All lanes into the first, which alone holds anything in the end. */
+/* All lanes into the first, which alone holds anything in the end; then as product_reduce, on 128 bits. */
 INLINE vector product_fold(struct product sum)
 {
-    sum.low = v_of_low(v_fold(sum.low));
-    sum.middle = v_of_low(v_fold(sum.middle));
-    sum.high = v_of_low(v_fold(sum.high));
-    return v_of_low(V_LOW(product_reduce(sum)));
+    const block q = _mm_set_epi64x(0, (long long)0xc200000000000000);
+    block low = v_fold(sum.low), high = v_fold(sum.high);
+    block middle = _mm_xor_si128(v_fold(sum.middle), _mm_xor_si128(low, high));
+    middle = _mm_xor_si128(middle,
+                           _mm_xor_si128(_mm_shuffle_epi32(low, 0x4e), _mm_clmulepi64_si128(low, q, 0x00)));
+    high = _mm_xor_si128(
+        high, _mm_xor_si128(_mm_shuffle_epi32(middle, 0x4e), _mm_clmulepi64_si128(middle, q, 0x00)));
+    return v_of_low(high);
 }
 
-INLINE vector ghash_step(const struct gcm_form *form, vector hash, const uint8_t *data)
+/* The products of a step; the first vector, to which the hash is added, with H^power. */
+INLINE struct product step_products(const struct gcm_form *form, vector hash, const uint8_t *data,
+                                    size_t power)
 {
     struct product sum = product_zero();
 #pragma GCC unroll 8
     for (int u = 0; u < WIDTH; u++) {
         vector x = v_reverse_bytes(v_load(data + VECTOR_BYTES * u));
-        product_add(&sum, form, u == 0 ? v_xor(x, hash) : x, (size_t)(LANES * (WIDTH - u)));
+        product_add(&sum, form, u == 0 ? v_xor(x, hash) : x, power - (size_t)(LANES * u));
     }
-    return product_fold(sum);
+    return sum;
 }
 
 /* Additional data or an IV, any length but 0; the last block is filled up with zeroes. */
@@ -101,7 +107,7 @@ __attribute__((noinline)) static vector ghash_long(const struct gcm_form *form, 
                                                    const uint8_t *data, size_t length)
 {
     for (; length >= STEP_BYTES; length -= STEP_BYTES, data += STEP_BYTES)
-        hash = ghash_step(form, hash, data);
+        hash = product_fold(step_products(form, hash, data, LANES * WIDTH));
     if (length == 0)
         return hash;
     struct product sum = product_zero();
@@ -153,9 +159,10 @@ static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
 
 /* A message under way. */
 struct running {
-    vector counter; /* byte-reversed: of the next blocks, one a lane; the last 32 bits count */
-    vector hash;    /* byte-reversed, in the first lane */
-    block pad;      /* E(K, J0) */
+    vector counter;     /* byte-reversed: of the next blocks, one a lane; the last 32 bits count */
+    vector hash;        /* byte-reversed, in the first lane */
+    block pad;          /* E(K, J0) */
+    unsigned last_byte; /* of the first counter */
 };
 
 INLINE vector counter_plus(vector counter, int blocks)
@@ -204,26 +211,54 @@ INLINE void stay_in_order(vector x[WIDTH], struct product *sum)
         : "memory");
 }
 
-/* A step of text, and meanwhile, if `hashing`, a step of `hashed` into the hash. */
+/* The next step's counter blocks. As long as the last byte does not carry it is counted where it stands. */
+INLINE void step_counters(struct running *run, vector x[WIDTH])
+{
+    vector first = v_reverse_bytes(run->counter);
+    if (__builtin_expect(run->last_byte <= 256 - LANES * WIDTH, 1)) {
+#pragma GCC unroll 8
+        for (int u = 0; u < WIDTH; u++)
+            x[u] = V(add_epi32)(first, v_broadcast(_mm_set_epi32((LANES * u) << 24, 0, 0, 0)));
+    } else {
+#pragma GCC unroll 8
+        for (int u = 0; u < WIDTH; u++)
+            x[u] = v_reverse_bytes(counter_plus(run->counter, LANES * u));
+    }
+    run->counter = counter_plus(run->counter, LANES * WIDTH);
+    run->last_byte = (run->last_byte + LANES * WIDTH) % 256;
+}
+
+/* A step of text, and meanwhile, if `hashing`, a step of `hashed` into the hash. At 512 bits, where one
+ * instruction adds three, products are added up in pairs; at 256 there is no room to keep one waiting. */
 INLINE void gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
                      const uint8_t *source, uint8_t *destination, const uint8_t *hashed, bool hashing)
 {
+    const bool pairs = VECTOR_BITS == 512;
     vector x[WIDTH];
-    struct product sum = product_zero();
-#pragma GCC unroll 8
-    for (int u = 0; u < WIDTH; u++)
-        x[u] = v_reverse_bytes(counter_plus(run->counter, LANES * u));
-    run->counter = counter_plus(run->counter, LANES * WIDTH);
+    struct product sum = product_zero(), one = product_zero();
+    step_counters(run, x);
     whiten(x, WIDTH, cipher.round_key[0]);
 #pragma GCC unroll 9
     for (int round = 1; round < 10; round++) {
         round_of(x, WIDTH, cipher.round_key[round], false);
         if (hashing && round <= WIDTH) {
             int u = round % WIDTH;
+            size_t power = (size_t)(LANES * (WIDTH - u));
             vector data = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * u));
             if (u == 0)
                 data = v_xor(data, run->hash);
-            product_add(&sum, form, data, (size_t)(LANES * (WIDTH - u)));
+            if (!pairs) {
+                product_add(&sum, form, data, power);
+            } else if (round % 2 == 1) {
+                one = product_zero();
+                product_add(&one, form, data, power);
+            } else {
+                struct product other = product_zero();
+                product_add(&other, form, data, power);
+                sum.low = v_xor3(sum.low, one.low, other.low);
+                sum.middle = v_xor3(sum.middle, one.middle, other.middle);
+                sum.high = v_xor3(sum.high, one.high, other.high);
+            }
         }
         stay_in_order(x, &sum);
     }
@@ -263,16 +298,29 @@ INLINE void gcm_tail(const struct gcm_form *form, struct cipher cipher, struct r
     }
 }
 
+/* E(K, J0) by itself. */
+INLINE block pad_alone(struct cipher cipher, block j0)
+{
+    block x = _mm_xor_si128(reverse_bytes(j0), V_LOW(cipher.round_key[0]));
+    for (unsigned round = 1; round < cipher.rounds; round++)
+        x = _mm_aesenc_si128(x, V_LOW(cipher.round_key[round]));
+    return _mm_aesenclast_si128(x, V_LOW(cipher.round_key[cipher.rounds]));
+}
+
 /* One part: its text, and where `lengths` is given, what ends the message. Encryption hashes what the step
  * before has written, decryption what the step is about to read, so that in both the products wait for
  * nothing. */
-INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct running *run, block j0,
+INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct running *state, block j0,
                      const struct cm_aes_item *item, const block *lengths, bool decrypt)
 {
+    struct running running = *state, *run = &running; /* nothing that is written can be this */
     const uint8_t *source = item->source;
     uint8_t *destination = item->destination;
-    size_t length = item->length;
-    if (!decrypt && length >= STEP_BYTES) {
+    size_t length = item->length, ends = lengths != NULL;
+    struct product sum = product_zero();
+    run->last_byte = (unsigned)_mm_cvtsi128_si32(V_LOW(run->counter)) % 256;
+    bool stepped = length >= STEP_BYTES;
+    if (!decrypt && stepped) {
         gcm_step(form, cipher, run, source, destination, NULL, false);
         source += STEP_BYTES;
         destination += STEP_BYTES;
@@ -281,15 +329,21 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
             source += STEP_BYTES;
             destination += STEP_BYTES;
         }
-        run->hash = ghash_step(form, run->hash, destination - STEP_BYTES);
+        sum =
+            step_products(form, run->hash, destination - STEP_BYTES, LANES * WIDTH + (length > 0 ? 0 : ends));
+        if (length > 0) {
+            run->hash = product_fold(sum);
+            sum = product_zero();
+        } else {
+            run->hash = v_zero();
+        }
     }
     for (; decrypt && length >= STEP_BYTES; length -= STEP_BYTES) {
         gcm_step(form, cipher, run, source, destination, source, true);
         source += STEP_BYTES;
         destination += STEP_BYTES;
     }
-    struct product sum = product_zero();
-    size_t blocks = (length + 15) / 16, power = blocks + (lengths != NULL);
+    size_t blocks = (length + 15) / 16, power = blocks + ends;
     if (length > 0) {
         struct tail tail = tail_of(length);
 #define STEP(n) gcm_tail(form, cipher, run, j0, source, destination, n, tail.last, power, &sum, decrypt)
@@ -297,14 +351,13 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
 #undef STEP
         run->counter = counter_plus(run->counter, (int)blocks);
     } else {
-        vector x = v_of_low(reverse_bytes(j0));
-        run_cipher(&x, 1, cipher, false);
-        run->pad = V_LOW(x);
+        run->pad = pad_alone(cipher, j0);
     }
     if (lengths != NULL)
         product_add(&sum, form, length > 0 ? v_of_low(*lengths) : v_xor(v_of_low(*lengths), run->hash), 1);
-    if (lengths != NULL || length > 0)
+    if (lengths != NULL || length > 0 || (!decrypt && stepped))
         run->hash = product_fold(sum);
+    *state = running;
 }
 
 /* Out of line, since parts and messages share them and they are large. */
