@@ -17,12 +17,14 @@ enum { CHAINS = 16 };
 
 typedef __m256i pair;
 
+/* Chains under way. All share one position, in bytes, which only ever grows; a message's addresses are kept
+ * less the position at which it began, so that nothing but the position moves. */
 struct chains {
     alignas(32) block chain[CHAINS];
-    const uint8_t *source[CHAINS];
-    uint8_t *destination[CHAINS];
-    size_t left[CHAINS]; /* blocks that can run before the chain needs attention */
+    uintptr_t source[CHAINS], destination[CHAINS];
+    size_t end[CHAINS];  /* where the chain needs attention */
     bool padded[CHAINS]; /* one more block, in the destination */
+    size_t position;
 };
 
 /* Gives chain i its next message; false if there is none. */
@@ -30,14 +32,15 @@ INLINE bool chain_fill(struct chains *chains, int i, struct cm_aes_item **next, 
 {
     for (; *next < end; (*next)++) {
         const struct cm_aes_item *item = *next;
-        if (item->ret_length == 0)
+        size_t length = item->ret_length;
+        if (length == 0)
             continue;
-        size_t blocks = item->ret_length / 16;
-        bool padded = item->ret_length > item->length;
-        bool apart = padded && item->source != item->destination && blocks > 1;
-        chains->source[i] = padded && blocks == 1 ? item->destination : item->source;
-        chains->destination[i] = item->destination;
-        chains->left[i] = apart ? blocks - 1 : blocks;
+        bool padded = length > item->length;
+        bool apart = padded && item->source != item->destination && length > 16;
+        const uint8_t *source = padded && length == 16 ? item->destination : item->source;
+        chains->source[i] = (uintptr_t)source - chains->position;
+        chains->destination[i] = (uintptr_t)item->destination - chains->position;
+        chains->end[i] = chains->position + (apart ? length - 16 : length);
         chains->padded[i] = apart;
         chains->chain[i] = load(item->iv);
         (*next)++;
@@ -64,57 +67,65 @@ struct addresses {
     size_t stride;
 };
 
-INLINE const uint8_t *source_of(struct addresses from, int i)
+INLINE const uint8_t *source_of(struct addresses from, int i, size_t at)
 {
-    return *(const uint8_t *const *)(const void *)((const char *)from.source + (size_t)i * from.stride);
+    const char *place = (const char *)from.source + (size_t)i * from.stride;
+    return (const uint8_t *)(*(const uintptr_t *)(const void *)place + at);
 }
 
-INLINE uint8_t *destination_of(struct addresses to, int i)
+INLINE uint8_t *destination_of(struct addresses to, int i, size_t at)
 {
-    return *(uint8_t *const *)(const void *)((const char *)to.destination + (size_t)i * to.stride);
+    const char *place = (const char *)to.destination + (size_t)i * to.stride;
+    return (uint8_t *)(*(const uintptr_t *)(const void *)place + at);
 }
 
-/* `blocks` blocks of each of 2 * n chains, n and the stride constants. */
-INLINE void chains_run(struct cipher cipher, pair *x, struct addresses addresses, int n, size_t blocks)
+/* One block of every chain. */
+INLINE void chains_block(struct cipher cipher, pair *x, struct addresses addresses, int n, size_t at)
 {
-    for (size_t at = 0; at < 16 * blocks; at += 16) {
-        pair first = pair_key(cipher, 0);
+    pair first = pair_key(cipher, 0);
 #pragma GCC unroll 8
-        for (int u = 0; u < n; u++) {
-            pair text = _mm256_castsi128_si256(load(source_of(addresses, 2 * u) + at));
-            text = _mm256_inserti128_si256(text, load(source_of(addresses, 2 * u + 1) + at), 1);
-            x[u] = _mm256_xor_si256(x[u], _mm256_xor_si256(text, first));
-        }
+    for (int u = 0; u < n; u++) {
+        pair text = _mm256_castsi128_si256(load(source_of(addresses, 2 * u, at)));
+        text = _mm256_inserti128_si256(text, load(source_of(addresses, 2 * u + 1, at)), 1);
+        x[u] = _mm256_xor_si256(x[u], _mm256_xor_si256(text, first));
+    }
 #pragma GCC unroll 9
-        for (unsigned round = 1; round < 10; round++)
-            pairs_round(x, n, pair_key(cipher, round));
-        if (cipher.rounds > 10) {
-            pairs_round(x, n, pair_key(cipher, 10));
-            pairs_round(x, n, pair_key(cipher, 11));
-            if (cipher.rounds > 12) {
-                pairs_round(x, n, pair_key(cipher, 12));
-                pairs_round(x, n, pair_key(cipher, 13));
-            }
+    for (unsigned round = 1; round < 10; round++)
+        pairs_round(x, n, pair_key(cipher, round));
+    if (cipher.rounds > 10) {
+        pairs_round(x, n, pair_key(cipher, 10));
+        pairs_round(x, n, pair_key(cipher, 11));
+        if (cipher.rounds > 12) {
+            pairs_round(x, n, pair_key(cipher, 12));
+            pairs_round(x, n, pair_key(cipher, 13));
         }
-        pair last = pair_key(cipher, cipher.rounds);
+    }
+    pair last = pair_key(cipher, cipher.rounds);
 #pragma GCC unroll 8
-        for (int u = 0; u < n; u++) {
-            x[u] = _mm256_aesenclast_epi128(x[u], last);
-            store(destination_of(addresses, 2 * u) + at, _mm256_castsi256_si128(x[u]));
-            store(destination_of(addresses, 2 * u + 1) + at, _mm256_extracti128_si256(x[u], 1));
-        }
+    for (int u = 0; u < n; u++) {
+        x[u] = _mm256_aesenclast_epi128(x[u], last);
+        store(destination_of(addresses, 2 * u, at), _mm256_castsi256_si128(x[u]));
+        store(destination_of(addresses, 2 * u + 1, at), _mm256_extracti128_si256(x[u], 1));
     }
 }
 
+/* Every one of 2 * n chains from one position to another, n and the stride constants. */
+INLINE void chains_run(struct cipher cipher, pair *x, struct addresses addresses, int n, size_t at,
+                       size_t end)
+{
+    for (; at < end; at += 16)
+        chains_block(cipher, x, addresses, n, at);
+}
+
 /* The same from and to the state of the chains. */
-INLINE void chains_go_on(struct cipher cipher, struct chains *chains, int n, size_t blocks)
+INLINE void chains_go_on(struct cipher cipher, struct chains *chains, int n, size_t end)
 {
     pair x[CHAINS / 2];
     struct addresses addresses = {chains->source, chains->destination, sizeof chains->source[0]};
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
         x[u] = _mm256_load_si256((const pair *)(const void *)&chains->chain[2 * u]);
-    chains_run(cipher, x, addresses, n, blocks);
+    chains_run(cipher, x, addresses, n, chains->position, end);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
         _mm256_store_si256((pair *)(void *)&chains->chain[2 * u], x[u]);
@@ -124,25 +135,21 @@ static void chain_copy(struct chains *chains, int to, int from)
 {
     chains->source[to] = chains->source[from];
     chains->destination[to] = chains->destination[from];
-    chains->left[to] = chains->left[from];
+    chains->end[to] = chains->end[from];
     chains->padded[to] = chains->padded[from];
     chains->chain[to] = chains->chain[from];
 }
 
-/* Runs `blocks` blocks of every chain that is in use. An odd last one has itself beside it: both read the
- * same block before either writes, and write the same. */
-static void chains_advance(struct cipher cipher, struct chains *chains, int used, size_t blocks)
+/* Runs every chain that is in use up to position `end`. An odd last one has itself beside it: both read the
+ * same blocks before either writes, and write the same. */
+static void chains_advance(struct cipher cipher, struct chains *chains, int used, size_t end)
 {
     if (used % 2 != 0)
         chain_copy(chains, used, used - 1);
-#define STEP(n) chains_go_on(cipher, chains, n, blocks)
+#define STEP(n) chains_go_on(cipher, chains, n, end)
     TAIL((used + 1) / 2, STEP)
 #undef STEP
-    for (int i = 0; i < used; i++) {
-        chains->source[i] += 16 * blocks;
-        chains->destination[i] += 16 * blocks;
-        chains->left[i] -= blocks;
-    }
+    chains->position = end;
 }
 
 /* Turns chains that have come to an end to their padded block or to the next message; closes the gaps that
@@ -151,11 +158,11 @@ static int chains_renew(struct chains *chains, int used, struct cm_aes_item **ne
                         const struct cm_aes_item *end)
 {
     for (int i = 0; i < used;) {
-        if (chains->left[i] == 0 && chains->padded[i]) {
+        if (chains->end[i] == chains->position && chains->padded[i]) {
             chains->padded[i] = false;
             chains->source[i] = chains->destination[i];
-            chains->left[i] = 1;
-        } else if (chains->left[i] == 0 && !chain_fill(chains, i, next, end)) {
+            chains->end[i] += 16;
+        } else if (chains->end[i] == chains->position && !chain_fill(chains, i, next, end)) {
             chain_copy(chains, i, --used);
             continue;
         }
@@ -173,7 +180,7 @@ static size_t chains_pace(const struct cm_aes_item *items, size_t count)
     if (count < 2 || items[0].length < 2048)
         return 0;
     uintptr_t distance = (uintptr_t)items[1].source - (uintptr_t)items[0].source;
-    return (distance + 64) % 4096 < 128 ? 4 : 0;
+    return (distance + 64) % 4096 < 128 ? 64 : 0;
 }
 
 /* Whether the next items fill all chains and are of one length, each in one piece. */
@@ -182,6 +189,7 @@ INLINE bool next_are_equal(const struct cm_aes_item *items, size_t count)
     if (count < CHAINS || items->ret_length == 0)
         return false;
     size_t other = 0;
+#pragma GCC unroll 1
     for (size_t i = 0; i < CHAINS; i++) {
         size_t padding = items[i].length ^ items[i].ret_length;
         other |= items[i].ret_length ^ items->ret_length;
@@ -199,13 +207,14 @@ INLINE void chains_run_equal(struct cipher cipher, const struct cm_aes_item *ite
     for (int u = 0; u < CHAINS / 2; u++)
         x[u] = _mm256_inserti128_si256(_mm256_castsi128_si256(load(items[2 * u].iv)),
                                        load(items[2 * u + 1].iv), 1);
-    chains_run(cipher, x, addresses, CHAINS / 2, items->ret_length / 16);
+    chains_run(cipher, x, addresses, CHAINS / 2, 0, items->ret_length);
 }
 
 static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     struct chains chains;
+    chains.position = 0;
     size_t done = singles(cipher, items, count, KIND_CBC_ENCRYPT);
     size_t pace = chains_pace(items + done, count - done);
     if (pace == 0)
@@ -221,12 +230,12 @@ static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items,
         }
         if (used == 0)
             break;
-        size_t blocks = chains.left[0];
+        size_t stop = chains.end[0];
         for (int i = 1; i < used; i++)
-            blocks = chains.left[i] < blocks ? chains.left[i] : blocks;
-        if (pace > 0 && used < CHAINS && next < end && blocks > pace)
-            blocks = pace;
-        chains_advance(cipher, &chains, used, blocks);
+            stop = chains.end[i] < stop ? chains.end[i] : stop;
+        if (pace > 0 && used < CHAINS && next < end && stop > chains.position + pace)
+            stop = chains.position + pace;
+        chains_advance(cipher, &chains, used, stop);
         used = chains_renew(&chains, used, &next, end);
     }
     v_forget();

@@ -668,6 +668,19 @@ INLINE void group_unlike(const struct gcm_form *form, struct cipher cipher, stru
     group_end(form, items, each, group_lengths(items), pad, decrypt);
 }
 
+/* Out of line, for the sake of the callers' frames: the stack is wiped as deep as they are. */
+__attribute__((noinline)) static void group_unlike_encrypt(const struct gcm_form *form, struct cipher cipher,
+                                                           struct cm_aes_item *items)
+{
+    group_unlike(form, cipher, items, false);
+}
+
+__attribute__((noinline)) static void group_unlike_decrypt(const struct gcm_form *form, struct cipher cipher,
+                                                           struct cm_aes_item *items)
+{
+    group_unlike(form, cipher, items, true);
+}
+
 /* A group of messages that are alike, or LANES messages of any kind as far as they are short; returns how
  * many of the first items are done, which is 0 if the first is none of these. */
 INLINE size_t gcm_group(const struct gcm_form *form, struct cipher cipher, struct cm_aes_item *items,
@@ -690,7 +703,10 @@ INLINE size_t gcm_group(const struct gcm_form *form, struct cipher cipher, struc
     }
     if (!next_are_short(items))
         return 0;
-    group_unlike(form, cipher, items, decrypt);
+    if (decrypt)
+        group_unlike_decrypt(form, cipher, items);
+    else
+        group_unlike_encrypt(form, cipher, items);
     return LANES;
 }
 
