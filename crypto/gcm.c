@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GCM: SP 800-38D; the lengths that it allows, its tags, and its state between parts. */
+#include "declassify.h"
 #include "impl.h"
 
 #include <string.h>
@@ -50,11 +51,16 @@ static size_t prepare(enum cm_aes_direction direction, enum cm_aes_padding paddi
 
 void cm_gcm_tag(enum cm_aes_direction direction, struct cm_aes_item *item, const uint8_t tag[16])
 {
-    if (direction == CM_AES_ENCRYPT && item->tag_length == 16)
-        memcpy(item->tag, tag, 16); /* in line, since it is the rule */
-    else if (direction == CM_AES_ENCRYPT)
-        memcpy(item->tag, tag, item->tag_length);
-    else if (!cm_aes_equal(item->tag, tag, item->tag_length))
+    if (direction == CM_AES_ENCRYPT) {
+        if (item->tag_length == 16)
+            memcpy(item->tag, tag, 16); /* in line, since it is the rule */
+        else
+            memcpy(item->tag, tag, item->tag_length);
+        return;
+    }
+    bool same = cm_aes_equal(item->tag, tag, item->tag_length);
+    CM_DECLASSIFY(same);
+    if (!same)
         item->ret_status = CM_AES_BAD_TAG;
 }
 

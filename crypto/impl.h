@@ -26,8 +26,8 @@ typedef void cm_expand_fn(void *form, const uint8_t *key, size_t key_length);
  * - ret_length holds the bytes to write. It is `length`, except in padded ECB and CBC encryption: there
  *   `length` / 16 blocks come from the source, and one more, which `prepare` has laid out complete with its
  *   padding, stands in its place at the end of the destination.
- * - GCM: hands the full tag of each message to cm_gcm_tag. A message may be decrypted before its tag is
- * known.
+ * - GCM: hands the full tag of each message to cm_gcm_tag, or, where the tag is of 16 bytes, stores it or
+ * finds it equal itself. A message may be decrypted before its tag is known.
  * - Leaves no secrets in vector registers. What it leaves on the stack, its caller wipes: stack_bytes. */
 typedef void cm_run_fn(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ECB and CBC share before and after the kernel: whole blocks, and PKCS#7 padding in constant time. */
+#include "declassify.h"
 #include "impl.h"
 
 #include <string.h>
@@ -95,6 +96,7 @@ size_t cm_pkcs7_finish(enum cm_aes_direction direction, enum cm_aes_padding padd
         if (item->ret_status != CM_AES_OK)
             continue;
         unsigned bytes = padding_bytes(item->destination + item->length - 16);
+        CM_DECLASSIFY(bytes); /* the length of the plaintext is what the caller asked for */
         if (bytes > 0) {
             item->ret_length = item->length - bytes;
         } else {
