@@ -17,6 +17,8 @@ struct cm_http {
     uv_poll_t poll;
     uv_timer_t timer;
     unsigned handles;
+    int open[CONNECTIONS_MAX]; /* descriptors, the oldest connection's first */
+    unsigned open_count;
 };
 
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status, const char *type,
@@ -81,6 +83,28 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return respond_text(connection, MHD_HTTP_NOT_FOUND, "there are /metrics, /healthz and /readyz\n");
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **ret_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct cm_http *http = context;
+    (void)ret_context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info == NULL)
+        return;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED && http->open_count < CONNECTIONS_MAX) {
+        http->open[http->open_count++] = info->connect_fd;
+        return;
+    }
+    unsigned at = 0;
+    while (at < http->open_count && http->open[at] != info->connect_fd)
+        at++;
+    if (what != MHD_CONNECTION_NOTIFY_CLOSED || at == http->open_count)
+        return;
+    http->open_count--;
+    memmove(http->open + at, http->open + at + 1, (http->open_count - at) * sizeof http->open[0]);
+}
+
 static void on_timer(uv_timer_t *timer);
 
 static void run(struct cm_http *http)
@@ -118,10 +142,11 @@ int cm_http_open(struct cm_http **ret_http, uv_loop_t *loop, const struct cm_htt
     if (http == NULL)
         return UV_ENOMEM;
     http->source = *source;
-    http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, http,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+    http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, http,
+                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+                                    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                                    MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         http->daemon != NULL ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL || uv_poll_init(loop, &http->poll, info->epoll_fd) != 0) {
@@ -145,6 +170,12 @@ void cm_http_serve(struct cm_http *http, int fd)
     if (getpeername(fd, (struct sockaddr *)&peer, &length) != 0) {
         close(fd);
         return;
+    }
+    /* Who takes for ever to ask goes first: a probe of the daemon's health must not fail over somebody's slow
+     * connections. */
+    if (http->open_count == CONNECTIONS_MAX) {
+        (void)shutdown(http->open[0], SHUT_RDWR);
+        run(http);
     }
     /* Closes the descriptor itself if it can't take it. */
     (void)MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&peer, length);

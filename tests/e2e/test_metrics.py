@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics in Prometheus text, health and readiness; they count what happened, exactly."""
 import re
+import socket
 
 from harness import COMMAND, Case, main, pattern, run
 
@@ -92,6 +93,14 @@ class Metrics(Case):
         self.assertEqual(self.d.get("/healthz")[0], 200)
         self.assertEqual(self.d.get("/readyz")[0], 200)
         self.assertEqual(self.d.get("/nonsense")[0], 404)
+
+    def test_slow_askers_do_not_hide_the_daemons_health(self):
+        slow = []
+        for _ in range(100):
+            slow.append(socket.create_connection(("127.0.0.1", self.d.metrics_port)))
+            self.addCleanup(slow[-1].close)
+            slow[-1].sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+            self.assertEqual(self.d.get("/healthz")[0], 200)
 
     def test_no_key_names(self):
         self.ok(self.d, "key", "create", "very-secret-name", "--algorithm", "aes-128")
