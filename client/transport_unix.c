@@ -14,7 +14,7 @@
 
 /* A Unix socket of the default size holds less than a good batch; the kernel cuts this down to its own limit.
  */
-enum { SEND_BUFFER_BYTES = 512 * 1024 };
+enum { SEND_BUFFER_BYTES = 1024 * 1024 };
 
 static int parse(const char *rest, struct cm_endpoint *endpoint, cm_error *error)
 {

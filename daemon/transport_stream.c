@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The kernel's default for Unix sockets holds less than a good batch; TCP tunes itself. */
-enum { UNIX_SEND_BYTES = 512 * 1024 };
+/* The kernel's default for Unix sockets holds less than a large item; TCP tunes itself. */
+enum { UNIX_SEND_BYTES = 1024 * 1024 };
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_room)
 {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sharing work between workers is worth to one connection that sends 1 MiB CTR items.
 
-usage: worksharing.py [--rounds N] [--seconds S] [--json]
+usage: worksharing.py [--rounds N] [--seconds S] [--inflight N] [--json]
 Two daemons, one with --workers 1 and one with a worker a core, take turns under the same load, for the portable and
 for the fastest implementation. Prints the median ratio of each with its spread; goals: portable at least 1.7 on two
-cores, the fastest never below 1. Every answer is verified. Against the release build unless CM_BIN says otherwise.
+cores, the fastest never below 1. With more than one item in flight the client's own copying competes with the workers
+for the same cores. Every answer is verified. Against the release build unless CM_BIN says otherwise.
 """
 import argparse
 import json
@@ -22,9 +23,10 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 from harness import COMMAND, Daemon, run  # noqa: E402
 
 
-def throughput(daemon, seconds):
+def throughput(daemon, arguments):
     result = run([COMMAND, "--endpoint", daemon.unix, "bench", "--mode", "ctr", "--bits", "128", "--size", "1048576",
-                  "--batch", "1", "--inflight", "2", "--connections", "1", "--duration", str(seconds), "--json"])
+                  "--batch", "1", "--inflight", str(arguments.inflight), "--connections", "1", "--duration",
+                  str(arguments.seconds), "--json"])
     assert result.code == 0, result
     assert result.json["errors"] == 0 and result.json["mismatches"] == 0 and result.json["verified"] > 0, result
     return result.json["bytes_per_s"]
@@ -38,7 +40,7 @@ def compare(folder, limit, arguments):
             place = os.path.join(folder, f"{limit or 'fastest'}{workers}")
             os.makedirs(place)
             daemons.append(Daemon(place, "--workers", workers, tcp=False, metrics=False, env=env).start())
-        rounds = [[throughput(daemon, arguments.seconds) for daemon in daemons] for _ in range(arguments.rounds)]
+        rounds = [[throughput(daemon, arguments) for daemon in daemons] for _ in range(arguments.rounds)]
         for daemon in daemons:
             daemon.stop()
     finally:
@@ -53,6 +55,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--inflight", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="cm-", dir="/tmp")
