@@ -75,6 +75,7 @@ static double cycle_ns(void)
         uint64_t x = 1, y = 3;
         double start = now_ns();
         for (int i = 0; i < CHAINS; i++)
+#pragma GCC unroll 8
             for (int j = 0; j < ADDITIONS; j++) {
                 x += y;
                 __asm__ volatile("" : "+r"(x));
