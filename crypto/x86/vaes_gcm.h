@@ -230,12 +230,10 @@ INLINE void step_counters(struct running *run, vector x[WIDTH])
     run->last_byte = (run->last_byte + LANES * WIDTH) % 256;
 }
 
-/* A step of text, and meanwhile, if `hashing`, the products of a step of `hashed`, `above` powers higher. At
- * 512 bits, where one instruction adds three, products are added up in pairs; at 256 there is no room to keep
- * one waiting. */
-INLINE struct product gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
-                               const uint8_t *source, uint8_t *destination, const uint8_t *hashed,
-                               bool hashing, size_t above)
+/* A step of text, and meanwhile, if `hashing`, a step of `hashed` into the hash. At 512 bits, where one
+ * instruction adds three, products are added up in pairs; at 256 there is no room to keep one waiting. */
+INLINE void gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
+                     const uint8_t *source, uint8_t *destination, const uint8_t *hashed, bool hashing)
 {
     const bool pairs = VECTOR_BITS == 512;
     vector x[WIDTH];
@@ -247,7 +245,7 @@ INLINE struct product gcm_step(const struct gcm_form *form, struct cipher cipher
         round_of(x, WIDTH, cipher.round_key[round], false);
         if (hashing && round <= WIDTH) {
             int u = round % WIDTH;
-            size_t power = (size_t)(LANES * (WIDTH - u)) + above;
+            size_t power = (size_t)(LANES * (WIDTH - u));
             vector data = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * u));
             if (u == 0)
                 data = v_xor(data, run->hash);
@@ -266,6 +264,8 @@ INLINE struct product gcm_step(const struct gcm_form *form, struct cipher cipher
         }
         stay_in_order(x, &sum);
     }
+    if (hashing)
+        run->hash = product_fold(sum);
     more_rounds(x, WIDTH, cipher, false);
     vector last = cipher.round_key[cipher.rounds];
 #pragma GCC unroll 8
@@ -273,7 +273,6 @@ INLINE struct product gcm_step(const struct gcm_form *form, struct cipher cipher
         vector text = v_load(source + VECTOR_BYTES * u);
         v_store(destination + VECTOR_BYTES * u, V(aesenclast_epi128)(x[u], v_xor(last, text)));
     }
-    return sum;
 }
 
 /* The text's last 1 to STEP_BYTES bytes in n vectors, a constant; adds their products, the first with the
@@ -324,12 +323,11 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
     run->last_byte = (unsigned)_mm_cvtsi128_si32(V_LOW(run->counter)) % 256;
     bool stepped = length >= STEP_BYTES;
     if (!decrypt && stepped) {
-        (void)gcm_step(form, cipher, run, source, destination, NULL, false, 0);
+        gcm_step(form, cipher, run, source, destination, NULL, false);
         source += STEP_BYTES;
         destination += STEP_BYTES;
         for (length -= STEP_BYTES; length >= STEP_BYTES; length -= STEP_BYTES) {
-            run->hash = product_fold(
-                gcm_step(form, cipher, run, source, destination, destination - STEP_BYTES, true, 0));
+            gcm_step(form, cipher, run, source, destination, destination - STEP_BYTES, true);
             source += STEP_BYTES;
             destination += STEP_BYTES;
         }
@@ -342,15 +340,10 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
             run->hash = v_zero();
         }
     }
-    for (; decrypt && length >= STEP_BYTES; source += STEP_BYTES, destination += STEP_BYTES) {
-        length -= STEP_BYTES;
-        size_t above = length > 0 ? 0 : ends;
-        sum = gcm_step(form, cipher, run, source, destination, source, true, above);
-        run->hash = v_zero();
-        if (above == 0) {
-            run->hash = product_fold(sum);
-            sum = product_zero();
-        }
+    for (; decrypt && length >= STEP_BYTES; length -= STEP_BYTES) {
+        gcm_step(form, cipher, run, source, destination, source, true);
+        source += STEP_BYTES;
+        destination += STEP_BYTES;
     }
     size_t blocks = (length + 15) / 16, power = blocks + ends;
     if (length > 0) {
