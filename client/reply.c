@@ -34,6 +34,31 @@ static void finish_refused(struct cm_conn *conn, struct cm_request *request, uin
         break_protocol(conn, "it answered a request before all of it was sent");
 }
 
+static bool any_well(const struct cm_batch_reply *reply)
+{
+    for (uint32_t i = 0; i < reply->count; i++)
+        if (reply->statuses == NULL || reply->statuses[i] == CM_STATUS_OK)
+            return true;
+    return false;
+}
+
+/* Without its IV or tag a ciphertext is lost, so that such a reply must not count as success. */
+static const char *encryption_fault(const struct cm_request *request, const struct cm_batch_reply *reply)
+{
+    const struct cm_shape *shape = &request->shape;
+    bool begins = shape->part == CM_WIRE_SINGLE || shape->part == CM_WIRE_FIRST;
+    bool ends = shape->part == CM_WIRE_SINGLE || shape->part == CM_WIRE_LAST;
+    const uint8_t *iv;
+    if (shape->direction != CM_ENCRYPT || !any_well(reply))
+        return NULL;
+    if (shape->mode == CM_GCM && ends && reply->tag_length == 0)
+        return "an encryption without its tag";
+    if (shape->mode != CM_ECB && begins && reply->iv_length == 0 &&
+        cm_shape_iv(shape, &request->items[0], &iv) == 0)
+        return "an encryption without its IV";
+    return NULL;
+}
+
 /* NULL, or how the reply contradicts the request. */
 static const char *reply_fault(const struct cm_request *request, const struct cm_batch_reply *reply,
                                uint32_t body_length)
@@ -50,7 +75,7 @@ static const char *reply_fault(const struct cm_request *request, const struct cm
     for (uint32_t i = 0; i < reply->count; i++)
         if (reply->lengths[i] > cm_shape_output(&request->shape, request->items[i].in_length))
             return "an output longer than its slot";
-    return NULL;
+    return encryption_fault(request, reply);
 }
 
 static void take_columns(struct cm_request *request, const struct cm_batch_reply *reply)

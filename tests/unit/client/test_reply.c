@@ -196,6 +196,7 @@ enum garbage {
     WRONG_BODY,
     LONG_OUTPUT,
     LONG_IV,
+    NO_IV,
     REFUSED_WITH_BODY,
     ANSWER_FOR_BATCH,
     WELCOME_AGAIN,
@@ -272,6 +273,9 @@ static void write_garbage(struct fake_peer *peer, enum garbage kind)
         reply.ivs = iv;
         write_reply(peer, &reply, 1008);
         return;
+    case NO_IV:
+        write_reply(peer, &reply, 1008);
+        return;
     case REFUSED_WITH_BODY:
         reply.status = CM_STATUS_INTERNAL;
         reply.count = 0;
@@ -318,6 +322,31 @@ START_TEST(garbage_ends_the_connection)
     }
     fake.knob = TWICE;
     ck_assert_int_eq(encrypt_one(), 0);
+}
+END_TEST
+
+static void serve_without_tag(struct fake_peer *peer)
+{
+    const uint32_t length = 1000;
+    const uint8_t iv[12] = {0};
+    fake_greet(peer);
+    while (next_batch(peer)) {
+        const struct cm_batch_reply reply = {.request_id = peer->batch.request_id,
+                                             .count = 1,
+                                             .lengths = &length,
+                                             .iv_length = sizeof iv,
+                                             .ivs = iv};
+        write_reply(peer, &reply, 1008);
+    }
+}
+
+/* A ciphertext without its tag could never be opened again. */
+START_TEST(an_encryption_without_its_tag)
+{
+    open_with(serve_without_tag, 0);
+    cm_item sealed = {.in = in, .in_length = 1000, .out = out, .out_capacity = sizeof out};
+    ck_assert_int_eq(cm_encrypt(key, CM_GCM, &sealed, 1, &error), CM_ERR_PROTOCOL);
+    ck_assert_int_eq(sealed.status, CM_ERR_PROTOCOL);
 }
 END_TEST
 
@@ -491,6 +520,7 @@ int main(void)
         a_late_reply_is_nobodys,
         a_timeout_while_sending,
         garbage_ends_the_connection,
+        an_encryption_without_its_tag,
         a_reply_too_many,
         an_answer_before_the_question_was_sent,
         goodbyes,
