@@ -31,7 +31,7 @@ enum { MOST = 12 };
 /* Splits a line at spaces and reads it. */
 static bool read_line(const char *line)
 {
-    char copy[256];
+    static char copy[256];
     char *argv[MOST];
     int argc = 0;
 
@@ -43,7 +43,7 @@ static bool read_line(const char *line)
     ck_assert_uint_lt(strlen(line), sizeof copy);
     strcpy(copy, line);
     for (char *next = strtok(copy, " "); next != NULL && argc < MOST; next = strtok(NULL, " "))
-        argv[argc++] = strdup(next); /* read results point into it */
+        argv[argc++] = next; /* what is read points into it */
     return options_read(&form, &cli, argc, argv, words, &code);
 }
 
