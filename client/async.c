@@ -271,9 +271,12 @@ static void fill_completion(struct flight *flight, cm_completion *completion)
         .tag = flight->tag,
         .items = request->items,
         .count = request->count,
-        .result = request->error.code != CM_OK ? request->error.code : (int)request->failed,
+        .result = request->error.code,
         .error = request->error,
     };
+    if (request->error.code == CM_OK && request->failed > 0)
+        completion->result =
+            cm_tell_failed_items(request->items, request->count, request->failed, &completion->error);
     if (request->error.code == CM_OK && request->shape.direction == CM_ENCRYPT &&
         request->failed < request->count)
         atomic_store(&flight->key->version_used, request->ret_key_version);

@@ -45,16 +45,16 @@ static int attempt(struct cm_key *key, struct cm_run *run, bool *ret_repeat)
     return rc;
 }
 
-static int tell_failed_items(const struct cm_run *run, cm_error *error)
+int cm_tell_failed_items(const cm_item *items, size_t count, size_t failed, cm_error *error)
 {
-    for (size_t i = 0; i < run->count; i++)
-        if (run->items[i].status != CM_OK) {
-            int code = run->items[i].status;
-            cm_fail_code(error, code, "%zu of %zu items failed; item %zu: %s", run->failed_items, run->count,
-                         i, cm_status_description(code));
+    for (size_t i = 0; i < count; i++)
+        if (items[i].status != CM_OK) {
+            int code = items[i].status;
+            cm_fail_code(error, code, "%zu of %zu items failed; item %zu: %s", failed, count, i,
+                         cm_status_description(code));
             break;
         }
-    return (int)run->failed_items;
+    return (int)failed;
 }
 
 static int tell_failure(const struct cm_run *run, cm_error *error)
@@ -90,7 +90,7 @@ static int run_batch(cm_key *key, int mode, int direction, unsigned flags, cm_it
         return tell_failure(&run, error);
     if (direction == CM_ENCRYPT && run.failed_items < count)
         atomic_store(&key->version_used, run.key_version);
-    return run.failed_items == 0 ? 0 : tell_failed_items(&run, error);
+    return cm_tell_failed_items(items, count, run.failed_items, error);
 }
 
 int cm_encrypt(cm_key *key, int mode, cm_item *items, size_t count, cm_error *error)

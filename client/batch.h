@@ -17,6 +17,10 @@ enum {
 int cm_shape_of(struct cm_key *key, int mode, int direction, unsigned flags, struct cm_shape *ret_shape,
                 cm_error *error);
 
+/* What a batch in which `failed` items failed by their own status returns: how many, after the error has got
+ * the first one's code. The error stays as it is if none failed. */
+int cm_tell_failed_items(const cm_item *items, size_t count, size_t failed, cm_error *error);
+
 /* A run of frames on one connection: what is left, what is on its way, what became of the rest. */
 struct cm_run {
     struct cm_client *client;

@@ -134,6 +134,32 @@ START_TEST(a_batch_must_fit_one_frame)
 }
 END_TEST
 
+/* The error of a batch in which items failed is the first failed item's; the batch before and the one after
+ * have none. */
+START_TEST(a_completion_tells_of_failed_items)
+{
+    cm_item sealed[3] = {0};
+    open_with(NULL, 0, 0);
+    for (int i = 0; i < 3; i++)
+        sealed[i] = (cm_item){.in = bytes[i], .in_length = 32, .out = bytes[i], .out_capacity = 32};
+    ck_assert_int_eq(cm_submit(key, CM_GCM, CM_ENCRYPT, 0, sealed, 3, NULL, &error), 0);
+    ck_assert_int_eq(cm_poll(client, completions, 1, 5000, &error), 1);
+    ck_assert_int_eq(completions[0].result, 0);
+    ck_assert_int_eq(completions[0].error.code, CM_OK);
+    bytes[1][31] ^= 1;
+    ck_assert_int_eq(cm_submit(key, CM_GCM, CM_DECRYPT, 0, sealed, 3, NULL, &error), 0);
+    ck_assert_int_eq(cm_poll(client, completions, 1, 5000, &error), 1);
+    ck_assert_int_eq(completions[0].result, 1);
+    ck_assert_int_eq(completions[0].error.code, CM_ERR_BAD_TAG);
+    ck_assert_int_eq(completions[0].error.retry, CM_RETRY_FINAL);
+    ck_assert_ptr_nonnull(strstr(completions[0].error.text, "1 of 3 items failed; item 1:"));
+    ck_assert_int_eq(submit(0), 0);
+    collect(1, 1);
+    ck_assert_int_eq(completions[0].error.code, CM_OK);
+    assert_done(0);
+}
+END_TEST
+
 /* --- Broken connections --- */
 
 static void serve_three(struct fake_peer *peer)
@@ -298,6 +324,7 @@ int main(void)
         batches_come_back_in_order,
         busy_at_the_limit,
         a_batch_must_fit_one_frame,
+        a_completion_tells_of_failed_items,
         every_batch_of_a_broken_connection_completes,
         after_a_goodbye_nothing_is_in_doubt,
         a_deadline_wakes_the_descriptor,
