@@ -217,7 +217,8 @@ CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *item
 
 enum { CM_ENCRYPT = 1, CM_DECRYPT = 2 };
 
-/* Starts a batch and returns without waiting; items, buffers and key stay the library's until its completion.
+/* Starts a batch of one item or more, and returns without waiting; items, buffers and key stay the library's
+ * until its completion is collected. After an error nothing was started, and there will be no completion.
  * `tag` is the caller's and comes back with it. The batch has to fit one frame, whose items all give an IV or
  * none, and have tags of one length (CM_ERR_TOO_LARGE otherwise). Only the first batch, and the first after a
  * broken connection, may wait: for a connection, and for the key in a new session. */
@@ -228,8 +229,8 @@ typedef struct cm_completion {
     void *tag;
     cm_item *items;
     size_t count;
-    int result; /* as cm_encrypt's */
-    cm_error error;
+    int result;     /* as cm_encrypt's */
+    cm_error error; /* of the batch, or of the first failed item */
 } cm_completion;
 
 /* A descriptor to wait on for reading; when readable, call cm_poll, which may find that nothing was finished
@@ -245,11 +246,13 @@ CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, in
 
 /* --- One long message in parts --- */
 
-/* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right).
- * Parts but the last are multiples of 16 bytes; the last may be empty. The first part's item gives IV and
- * additional data, or gets the daemon's IV; those of later ones are ignored. Memory in the daemon and here is
- * constant. Opening asks nobody. The operation lives in the connection on which its first part travelled,
- * which others may use between its parts, and ends with it. Close it before its key. */
+/* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right), so
+ * that opening for GCM decryption is CM_ERR_UNSUPPORTED. Parts but the last are multiples of 16 bytes and
+ * give as many; the last may be empty, but not where padding is to be removed, and alone gets or loses
+ * padding. The first part's item gives IV and additional data, or gets the daemon's IV; those of later ones
+ * are ignored. Memory in the daemon and here is constant. Opening asks nobody. The operation lives in the
+ * connection on which its first part travelled, which others may use between its parts, and ends with it.
+ * Close it before its key. */
 CM_API int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int direction,
                              unsigned flags, cm_error *error) CM_MUST_USE;
 /* With `last` non-zero the part ends the message, and in GCM item->tag is written. 0 or < 0: the item's or
