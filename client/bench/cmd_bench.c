@@ -54,7 +54,7 @@ static bool read_arguments(struct cli *cli, int argc, char **argv, struct argume
         {"batch", "N", "items a batch (16)", OPTION_NUMBER, &a->batch, 1, 1 << 20},
         {"inflight", "N", "batches on their way on each connection, at most (4)", OPTION_NUMBER, &a->inflight,
          1, 4096},
-        {"connections", "N", "(1)", OPTION_NUMBER, &a->connections, 1, 100000},
+        {"connections", "N", "to the daemon (1)", OPTION_NUMBER, &a->connections, 1, 100000},
         {"threads", "N", "that send and receive (one a processor, one a connection at most)", OPTION_NUMBER,
          &a->threads, 1, 1024},
         {"duration", "SECONDS", "that are measured (5)", OPTION_SECONDS, &a->duration_s, 0, 0},

@@ -13,7 +13,8 @@ static const struct form form = {
     .text =
         "Shows, for each mode and direction, the implementations of AES that the daemon knows: whether its "
         "build\n"
-        "contains them, whether its processor can run them, which one it uses, and why another is not used.\n"
+        "contains them, whether its processor can run them, which one it uses, and why one is not "
+        "available.\n"
         "CIPHERMILL_CPU in the daemon's environment limits what it uses.\n",
     .examples = "  ciphermill implementations\n"
                 "  ciphermill implementations --json | jq '.[] | select(.used)'\n",

@@ -34,7 +34,7 @@ int cmd_key_import(struct cli *cli, int argc, char **argv)
     };
     const struct form form = {
         .command = "key import",
-        .arguments = "NAME --algorithm aes-128|aes-192|aes-256 --hex FILE|-\n         [options]",
+        .arguments = "NAME --algorithm aes-128|aes-192|aes-256\n         --hex FILE|--raw FILE [options]",
         .text = "Brings a key that exists elsewhere into the daemon's store, under NAME. The bytes come from "
                 "a file or\n"
                 "standard input, never from the command line, where others could read them. They travel over "
