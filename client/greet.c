@@ -103,7 +103,8 @@ static int read_greeting(struct cm_conn *conn, struct cm_frame *frame, cm_error 
         return 0;
     if (got <= 0)
         return cm_fail(error, CM_ERR_DISCONNECTED, CM_RETRY_NOT_EXECUTED,
-                       "%.150s closed the connection before the greeting", conn->uri);
+                       "%.150s closed the connection before the greeting: it is ending, or no ciphermilld",
+                       conn->uri);
     conn->in_end += (size_t)got;
     return check_greeting(conn, frame, error);
 }

@@ -66,7 +66,8 @@ static int tell_part(const struct cm_run *run, cm_error *error)
     int code = run->items[bad].status;
     if (run->error.code == CM_OK ||
         (run->failed_items > 0 && code != run->error.code && code != CM_ERR_NOT_SENT))
-        return cm_fail_code(error, code, "part %zu: %s", bad, cm_status_description(code));
+        return run->count == 1 ? cm_fail_code(error, code, "%s", cm_status_description(code))
+                               : cm_fail_code(error, code, "part %zu: %s", bad, cm_status_description(code));
     return cm_fail_copy(error, &run->error);
 }
 
