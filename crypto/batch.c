@@ -3,11 +3,9 @@
 #include "impl.h"
 
 /* A mode's one slot. */
-static const struct cm_mode *const modes[CM_AES_MODE_COUNT] = {
-    [CM_AES_ECB] = &cm_ecb,
-    [CM_AES_CBC] = &cm_cbc,
-    [CM_AES_CTR] = &cm_ctr,
-    [CM_AES_GCM] = &cm_gcm,
+const struct cm_mode *const cm_modes[CM_AES_MODE_COUNT] = {
+    [CM_AES_ECB] = &cm_ecb, [CM_AES_CBC] = &cm_cbc, [CM_AES_CTR] = &cm_ctr,
+    [CM_AES_GCM] = &cm_gcm, [CM_AES_XTS] = &cm_xts,
 };
 
 size_t cm_item_fail(struct cm_aes_item *item, enum cm_aes_status status)
@@ -25,29 +23,43 @@ size_t cm_aes_output_bound(enum cm_aes_direction direction, enum cm_aes_padding 
     return whole > SIZE_MAX - 16 ? SIZE_MAX : whole + 16;
 }
 
+enum cm_aes_size_class cm_aes_size_class(const struct cm_aes_item *items, size_t count)
+{
+    size_t bytes = 0;
+    if (count > CM_AES_SHORT_ITEMS)
+        return CM_AES_LONG;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].length > CM_AES_SHORT_BYTES)
+            return CM_AES_LONG;
+        bytes += items[i].length;
+    }
+    return bytes <= CM_AES_SHORT_BYTES ? CM_AES_SHORT : CM_AES_LONG;
+}
+
 size_t cm_aes_batch(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_item *items,
                     size_t count)
 {
-    const struct cm_aes_row *row = key->row;
-    const struct cm_mode *mode = modes[row->mode];
+    const struct cm_kernel_key *chosen = cm_key_for(key, cm_aes_size_class(items, count));
+    const struct cm_kernel *kernel = chosen->kernel;
+    const struct cm_mode *mode = cm_modes[kernel->mode];
     size_t failed = 0;
     if (padding != CM_AES_NO_PADDING && !mode->pads) {
         for (size_t i = 0; i < count; i++)
             failed += cm_item_fail(&items[i], CM_AES_UNAVAILABLE);
         return failed;
     }
-    failed = mode->prepare(row->direction, padding, items, count);
-    row->run(key, items, count);
-    cm_wipe_stack(row->stack_bytes);
+    failed = mode->prepare(kernel->direction, padding, items, count);
+    kernel->run(chosen, items, count);
+    cm_wipe_stack(kernel->stack_bytes);
     if (mode->finish != NULL)
-        failed += mode->finish(row->direction, padding, items, count);
+        failed += mode->finish(kernel->direction, padding, items, count);
     return failed;
 }
 
 int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const struct cm_aes_item *whole,
                  size_t offset, size_t length, uint8_t iv[16], struct cm_aes_item *ret_slice)
 {
-    if (!modes[mode]->cuts[direction])
+    if (!cm_modes[mode]->cuts[direction])
         return CM_AES_UNAVAILABLE;
     if (offset % 16 != 0 || offset > whole->length || length > whole->length - offset)
         return CM_AES_BAD_LENGTH;
@@ -60,7 +72,7 @@ int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const s
         slice.source = whole->source + offset;
     if (whole->destination != NULL)
         slice.destination = whole->destination + offset;
-    slice.iv_length = modes[mode]->slice_iv(whole, offset, iv);
+    slice.iv_length = cm_modes[mode]->slice_iv(whole, offset, iv);
     *ret_slice = slice;
     return CM_AES_OK;
 }
@@ -68,17 +80,19 @@ int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const s
 int cm_aes_part(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
                 struct cm_aes_item *item, bool last)
 {
-    const struct cm_aes_row *row = key->row;
+    const struct cm_mode *mode = cm_modes[cm_key_for(key, CM_AES_LONG)->kernel->mode];
     enum cm_aes_status status = CM_AES_OK;
-    if (state->ended || (!last && item->length % 16 != 0))
+    if (mode->part == NULL)
+        status = CM_AES_UNAVAILABLE;
+    else if (state->ended || (!last && item->length % 16 != 0))
         status = CM_AES_BAD_LENGTH;
-    else if (padding != CM_AES_NO_PADDING && !modes[row->mode]->pads)
+    else if (padding != CM_AES_NO_PADDING && !mode->pads)
         status = CM_AES_UNAVAILABLE;
     if (status != CM_AES_OK) {
         cm_item_fail(item, status);
         return status;
     }
-    status = modes[row->mode]->part(key, last ? padding : CM_AES_NO_PADDING, state, item, last);
+    status = mode->part(key, last ? padding : CM_AES_NO_PADDING, state, item, last);
     if (status == CM_AES_OK || status == CM_AES_BAD_PADDING || status == CM_AES_BAD_TAG) {
         state->begun = true;
         state->ended = last;

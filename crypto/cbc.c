@@ -20,7 +20,7 @@ static size_t slice_iv(const struct cm_aes_item *whole, size_t offset, uint8_t r
 static int part(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
                 struct cm_aes_item *item, bool last)
 {
-    bool encrypt = key->row->direction == CM_AES_ENCRYPT;
+    bool encrypt = cm_key_for(key, CM_AES_LONG)->kernel->direction == CM_AES_ENCRYPT;
     struct cm_aes_item piece = *item;
     uint8_t chain[16];
     if (state->begun) {

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Modes of operation. ECB, CBC, CTR: SP 800-38A. GCM: SP 800-38D. */
-enum cm_aes_mode { CM_AES_ECB, CM_AES_CBC, CM_AES_CTR, CM_AES_GCM, CM_AES_MODE_COUNT };
+/* Modes of operation. ECB, CBC, CTR: SP 800-38A. GCM: SP 800-38D. XTS: SP 800-38E and IEEE Std 1619. */
+enum cm_aes_mode { CM_AES_ECB, CM_AES_CBC, CM_AES_CTR, CM_AES_GCM, CM_AES_XTS, CM_AES_MODE_COUNT };
 
 enum cm_aes_direction { CM_AES_ENCRYPT, CM_AES_DECRYPT, CM_AES_DIRECTION_COUNT };
 
@@ -21,17 +21,22 @@ enum cm_aes_status {
     CM_AES_OK = 0,
     CM_AES_BAD_TAG = -1,     /* GCM: the tag is not that of the message; the destination is wiped */
     CM_AES_BAD_PADDING = -2, /* PKCS#7: the padding is malformed; the destination is wiped */
-    CM_AES_BAD_LENGTH = -3,  /* no whole number of blocks, or empty where padding is expected, or too long */
+    CM_AES_BAD_LENGTH = -3,  /* no whole number of blocks, or empty where padding is expected, or shorter or
+                              * longer than the mode allows */
     CM_AES_BAD_IV = -4,      /* wrong IV length for the mode */
     CM_AES_BAD_TAG_LENGTH = -5, /* not 4, 8 or 12 to 16 */
-    CM_AES_BAD_KEY_LENGTH = -6, /* not 16, 24 or 32 bytes */
+    CM_AES_BAD_KEY_LENGTH = -6, /* not 16, 24 or 32 bytes; XTS: not 32 or 64 */
     CM_AES_UNAVAILABLE = -7     /* no such implementation, mode without padding, mode that can't be cut */
 };
 
-enum { CM_AES_BLOCK_BYTES = 16, CM_AES_MAX_KEY_BYTES = 32, CM_AES_MAX_TAG_BYTES = 16 };
+enum { CM_AES_BLOCK_BYTES = 16, CM_AES_MAX_KEY_BYTES = 64, CM_AES_MAX_TAG_BYTES = 16 };
 
 /* GCM's longest text, SP 800-38D section 5.2.1.1: 2^39 - 256 bits. */
 #define CM_AES_GCM_MAX_BYTES ((UINT64_C(1) << 36) - 32)
+
+/* XTS's data unit: at least one block, IEEE Std 1619 section 5.1; at most 2^20 blocks, SP 800-38E section 4.
+ */
+enum { CM_AES_XTS_MIN_BYTES = 16, CM_AES_XTS_MAX_BYTES = 1 << 24 };
 
 /* One message of a batch. Buffers are the caller's. `source` and `destination` are equal or do not overlap;
  * no alignment is asked. Null pointers are fine where the length is zero. */
@@ -40,8 +45,9 @@ struct cm_aes_item {
     uint8_t *destination; /* room: `length`; with PKCS#7 encryption, cm_aes_output_bound(length) */
     size_t length;        /* bytes of input, without the tag */
     const uint8_t *iv;    /* ECB: ignored. CBC: the IV. CTR: the first counter block, 128-bit big-endian.
-                           * GCM: any length of one byte and more, 12 is the fast case */
-    size_t iv_length;     /* ECB: ignored. CBC and CTR: 16 */
+                           * GCM: any length of one byte and more, 12 is the fast case. XTS: the tweak, that
+                           * is the data unit's number as 16 bytes, little-endian, or any other value */
+    size_t iv_length;     /* ECB: ignored. CBC, CTR and XTS: 16 */
     const uint8_t *aad;   /* GCM: additional data; the other modes ignore it */
     size_t aad_length;
     uint8_t *tag;      /* GCM: written when encrypting, only read when decrypting */
@@ -55,11 +61,19 @@ size_t cm_aes_output_bound(enum cm_aes_direction direction, enum cm_aes_padding 
 
 /* --- Implementations: the one dispatch table --- */
 
-/* A row of the dispatch table: one implementation of one mode in one direction. Immutable, static. */
+/* What serves one mode in one direction: for each size class of batches one implementation. Immutable,
+ * static. */
 struct cm_aes_row;
 
+/* Size classes. What fills wide registers is not what costs a lone short message least, so dispatch chooses
+ * for each class, by what was measured (`bench-kernels --dispatch`). A short batch has at most
+ * CM_AES_SHORT_ITEMS messages with at most CM_AES_SHORT_BYTES together. */
+enum cm_aes_size_class { CM_AES_SHORT, CM_AES_LONG, CM_AES_SIZE_CLASS_COUNT };
+enum { CM_AES_SHORT_ITEMS = 2, CM_AES_SHORT_BYTES = 256 };
+
 /* Resolves the table: reads the processor's features together with what the operating system enables,
- * applies `limit` (an implementation's name: it and everything narrower; NULL or "": no limit) and runs the
+ * applies `limit` (an implementation's name: it and everything narrower; NULL or "": no limit, except that
+ * 512-bit registers are left alone on processors that lower their clock for them) and runs the
  * known-answer self-test of every implementation that would be used; one that fails is never chosen.
  * Call before any other thread uses crypto/. Returns CM_AES_OK, or CM_AES_UNAVAILABLE if `limit` is no known
  * name, or if for some mode not even portable passes its self-test. The program passes
@@ -75,8 +89,8 @@ const struct cm_aes_row *cm_aes_row(enum cm_aes_mode mode, enum cm_aes_direction
 const struct cm_aes_row *cm_aes_row_named(enum cm_aes_mode mode, enum cm_aes_direction direction,
                                           const char *implementation);
 
-/* The implementation's name ("portable", "aesni", …). */
-const char *cm_aes_row_name(const struct cm_aes_row *row);
+/* The name of the implementation that serves a size class ("portable", "aesni", …). */
+const char *cm_aes_row_name(const struct cm_aes_row *row, enum cm_aes_size_class size_class);
 
 /* What is known about implementation number `index` (0 is the narrowest) for a mode and direction. Returns
  * false past the end. `ret_reason` says why it is not available ("processor lacks AES-NI", "limited by
@@ -84,8 +98,9 @@ const char *cm_aes_row_name(const struct cm_aes_row *row);
 struct cm_aes_implementation {
     const char *name;
     bool compiled;  /* part of this build */
-    bool available; /* the processor can run it, it is within the limit and passed its self-test */
-    bool used;      /* dispatch chooses it for this mode and direction */
+    bool available; /* the processor can run it and is not slowed down by it, it is within the limit and
+                     * passed its self-test */
+    bool used[CM_AES_SIZE_CLASS_COUNT]; /* dispatch chooses it for this mode, direction and size class */
     const char *reason;
 };
 bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction,
@@ -99,11 +114,15 @@ struct cm_aes_key;
 enum { CM_AES_KEY_ALIGN = 64, CM_AES_KEY_MAX_SIZE = 8192 }; /* no row's key is larger than the maximum */
 size_t cm_aes_key_size(const struct cm_aes_row *row);
 
-/* Expands `key` of 16, 24 or 32 bytes. CM_AES_OK or CM_AES_BAD_KEY_LENGTH. */
+/* Expands `key` of 16, 24 or 32 bytes; for XTS of 32 or 64, the key of the data before that of the tweak
+ * (equal halves are for the caller to refuse). CM_AES_OK or CM_AES_BAD_KEY_LENGTH. */
 int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, const uint8_t *key,
                     size_t key_length) __attribute__((warn_unused_result));
 void cm_aes_key_done(struct cm_aes_key *key); /* wipes it */
 const struct cm_aes_row *cm_aes_key_row(const struct cm_aes_key *key);
+
+/* The size class of a batch. */
+enum cm_aes_size_class cm_aes_size_class(const struct cm_aes_item *items, size_t count);
 
 /* --- Batches --- */
 
@@ -116,7 +135,7 @@ size_t cm_aes_batch(const struct cm_aes_key *key, enum cm_aes_padding padding, s
  * `offset` and, unless it ends the message, `length` are multiples of 16. `iv` (16 bytes, the caller's) gets
  * the range's own IV, so cut every range of an item before running any (in place, running one destroys the
  * next one's IV). Only the last range carries padding. Returns CM_AES_OK, or CM_AES_UNAVAILABLE where the
- * mode can't be cut (GCM, CBC encryption). */
+ * mode can't be cut (GCM, XTS, CBC encryption). */
 int cm_aes_slice(enum cm_aes_mode mode, enum cm_aes_direction direction, const struct cm_aes_item *whole,
                  size_t offset, size_t length, uint8_t iv[16], struct cm_aes_item *ret_slice)
     __attribute__((warn_unused_result));
@@ -137,7 +156,8 @@ struct cm_aes_parts {
  * a multiple of 16 bytes (CM_AES_BAD_LENGTH otherwise, state unchanged); the last may be empty, except that
  * PKCS#7 decryption needs at least one block in it. `last` applies padding, makes or checks item->tag. GCM
  * decryption releases plaintext before the tag is known: the caller must withhold it until the last part is
- * CM_AES_OK. Zero the state before the first part. Returns item->ret_status. */
+ * CM_AES_OK. Zero the state before the first part. XTS has no parts (CM_AES_UNAVAILABLE): a data unit is an
+ * item. Returns item->ret_status. */
 int cm_aes_part(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
                 struct cm_aes_item *item, bool last) __attribute__((warn_unused_result));
 void cm_aes_parts_done(struct cm_aes_parts *state);

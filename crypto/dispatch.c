@@ -25,81 +25,172 @@ static const struct {
 };
 enum { TABLE_LENGTH = sizeof table / sizeof table[0] };
 
+/* Where another implementation was measured to be faster than the widest. It is chosen where it is available
+ * and narrower than what would be chosen otherwise. */
+static const struct {
+    enum cm_aes_mode mode;
+    enum cm_aes_direction direction;
+    enum cm_aes_size_class size_class;
+    const char *name;
+} exceptions[] = {
+    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_SHORT, "aesni"}, /* one chain fills no lanes */
+    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_SHORT, "aesni"}, /* the wide kernels' set-up is for a whole group */
+    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_SHORT, "aesni"},
+};
+enum { EXCEPTIONS_LENGTH = sizeof exceptions / sizeof exceptions[0] };
+
 /* What cm_aes_init found out. Written there, before any other thread uses crypto/; read everywhere. */
 static struct {
     const char *reason; /* why not available, or "" */
     bool runs;          /* the processor can run it */
     char text[96];      /* of `reason`, where it is not constant */
+    struct cm_aes_row row;
 } found[TABLE_LENGTH][CM_AES_MODE_COUNT][CM_AES_DIRECTION_COUNT];
-static size_t chosen[CM_AES_MODE_COUNT][CM_AES_DIRECTION_COUNT];
+static struct {
+    size_t index[CM_AES_SIZE_CLASS_COUNT]; /* in the table */
+    struct cm_aes_row row;
+} chosen[CM_AES_MODE_COUNT][CM_AES_DIRECTION_COUNT];
 static bool resolved;
 
-static const struct cm_aes_row *row_at(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction)
+static const struct cm_kernel *kernel_at(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction)
 {
     const struct cm_implementation *implementation = table[index].implementation;
-    if (implementation == NULL || implementation->rows[mode][direction].name == NULL)
+    if (implementation == NULL || implementation->kernels[mode][direction].name == NULL)
         return NULL;
-    return &implementation->rows[mode][direction];
+    return &implementation->kernels[mode][direction];
 }
 
-/* Looks at one row, the narrower ones done. */
-static void examine(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction, uint32_t features,
-                    size_t limit)
+void cm_row_init(struct cm_aes_row *ret_row, const struct cm_kernel *const kernels[CM_AES_SIZE_CLASS_COUNT])
 {
-    const struct cm_aes_row *row = row_at(index, mode, direction);
-    const struct cm_aes_row *reference = index == 0 ? NULL : row_at(0, mode, direction);
+    size_t end = 0;
+    for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++) {
+        ret_row->kernel[i] = kernels[i];
+        if (i > 0 && kernels[i] == kernels[i - 1]) {
+            ret_row->form_at[i] = ret_row->form_at[i - 1];
+            continue;
+        }
+        size_t size = sizeof(struct cm_kernel_key) + kernels[i]->form_size;
+        ret_row->form_at[i] = end;
+        end += (size + CM_AES_KEY_ALIGN - 1) / CM_AES_KEY_ALIGN * CM_AES_KEY_ALIGN;
+    }
+    ret_row->forms_size = end;
+}
+
+void cm_row_init_uniform(struct cm_aes_row *ret_row, const struct cm_kernel *kernel)
+{
+    const struct cm_kernel *kernels[CM_AES_SIZE_CLASS_COUNT];
+    for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++)
+        kernels[i] = kernel;
+    cm_row_init(ret_row, kernels);
+}
+
+/* Where dispatch starts. `named`: by this very name it was asked for. */
+struct request {
+    uint32_t features;
+    size_t limit; /* index of the widest that is allowed */
+    bool named;
+};
+
+/* Looks at one implementation for one mode and direction, the narrower ones done. */
+static void examine(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction,
+                    const struct request *request)
+{
+    const struct cm_implementation *implementation = table[index].implementation;
+    const struct cm_kernel *kernel = kernel_at(index, mode, direction);
+    const struct cm_kernel *reference = index == 0 ? NULL : kernel_at(0, mode, direction);
     const char *reason = "";
     const char *wrong;
     bool runs = false;
-    if (table[index].implementation == NULL) {
+    if (implementation == NULL) {
         reason = "not part of this build";
-    } else if (row == NULL) {
+    } else if (kernel == NULL) {
         reason = "has no kernel for this mode and direction";
-    } else if ((features & table[index].implementation->needs) != table[index].implementation->needs) {
-        reason = table[index].implementation->lacks;
+    } else if ((request->features & implementation->needs) != implementation->needs) {
+        reason = implementation->lacks;
     } else {
+        cm_row_init_uniform(&found[index][mode][direction].row, kernel);
         runs = true;
-        if (index > limit) {
+        if (index > request->limit) {
             reason = "limited by CIPHERMILL_CPU";
-        } else if ((wrong = cm_selftest(row, reference)) != NULL) {
+        } else if (request->features & implementation->avoids &&
+                   !(request->named && index == request->limit)) {
+            reason = implementation->avoids_text;
+        } else if ((wrong = cm_selftest(kernel, reference)) != NULL) {
             (void)snprintf(found[index][mode][direction].text, sizeof found[index][mode][direction].text,
                            "self-test failed: %s", wrong);
             reason = found[index][mode][direction].text;
-        } else {
-            chosen[mode][direction] = index;
         }
     }
     found[index][mode][direction].reason = reason;
     found[index][mode][direction].runs = runs;
 }
 
-int cm_aes_init(const char *limit)
+/* The widest that is available, or what the exceptions say; TABLE_LENGTH if nothing is. */
+static size_t choose(enum cm_aes_mode mode, enum cm_aes_direction direction,
+                     enum cm_aes_size_class size_class)
 {
-    size_t last = TABLE_LENGTH - 1;
+    size_t widest = TABLE_LENGTH;
+    for (size_t index = 0; index < TABLE_LENGTH; index++)
+        if (found[index][mode][direction].reason[0] == '\0')
+            widest = index;
+    for (size_t i = 0; i < EXCEPTIONS_LENGTH; i++) {
+        if (exceptions[i].mode != mode || exceptions[i].direction != direction ||
+            exceptions[i].size_class != size_class)
+            continue;
+        for (size_t index = 0; index < TABLE_LENGTH && index < widest; index++)
+            if (strcmp(table[index].name, exceptions[i].name) == 0 &&
+                found[index][mode][direction].reason[0] == '\0')
+                return index;
+    }
+    return widest;
+}
+
+/* False if not even portable passed its self-test. */
+static bool resolve(enum cm_aes_mode mode, enum cm_aes_direction direction)
+{
+    const struct cm_kernel *kernels[CM_AES_SIZE_CLASS_COUNT];
+    for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++) {
+        size_t index = choose(mode, direction, (enum cm_aes_size_class)i);
+        if (index == TABLE_LENGTH)
+            return false;
+        chosen[mode][direction].index[i] = index;
+        kernels[i] = kernel_at(index, mode, direction);
+    }
+    cm_row_init(&chosen[mode][direction].row, kernels);
+    return true;
+}
+
+int cm_dispatch_init(uint32_t features, const char *limit)
+{
+    struct request request = {.features = features, .limit = TABLE_LENGTH - 1};
     if (limit != NULL && limit[0] != '\0') {
-        last = 0;
-        while (last < TABLE_LENGTH && strcmp(table[last].name, limit) != 0)
-            last++;
-        if (last == TABLE_LENGTH)
+        request.named = true;
+        request.limit = 0;
+        while (request.limit < TABLE_LENGTH && strcmp(table[request.limit].name, limit) != 0)
+            request.limit++;
+        if (request.limit == TABLE_LENGTH)
             return CM_AES_UNAVAILABLE;
     }
-    uint32_t features = cm_cpu_features();
     int status = CM_AES_OK;
     for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
         for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
-            chosen[mode][direction] = TABLE_LENGTH;
             for (size_t index = 0; index < TABLE_LENGTH; index++)
-                examine(index, mode, direction, features, last);
-            if (chosen[mode][direction] == TABLE_LENGTH)
+                examine(index, mode, direction, &request);
+            if (!resolve(mode, direction))
                 status = CM_AES_UNAVAILABLE;
         }
     resolved = status == CM_AES_OK;
     return status;
 }
 
+int cm_aes_init(const char *limit)
+{
+    return cm_dispatch_init(cm_cpu_features(), limit);
+}
+
 const struct cm_aes_row *cm_aes_row(enum cm_aes_mode mode, enum cm_aes_direction direction)
 {
-    return resolved ? row_at(chosen[mode][direction], mode, direction) : NULL;
+    return resolved ? &chosen[mode][direction].row : NULL;
 }
 
 const struct cm_aes_row *cm_aes_row_named(enum cm_aes_mode mode, enum cm_aes_direction direction,
@@ -107,13 +198,13 @@ const struct cm_aes_row *cm_aes_row_named(enum cm_aes_mode mode, enum cm_aes_dir
 {
     for (size_t index = 0; index < TABLE_LENGTH; index++)
         if (strcmp(table[index].name, implementation) == 0 && found[index][mode][direction].runs)
-            return row_at(index, mode, direction);
+            return &found[index][mode][direction].row;
     return NULL;
 }
 
-const char *cm_aes_row_name(const struct cm_aes_row *row)
+const char *cm_aes_row_name(const struct cm_aes_row *row, enum cm_aes_size_class size_class)
 {
-    return row->name;
+    return row->kernel[size_class]->name;
 }
 
 bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_direction direction,
@@ -126,10 +217,11 @@ bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_dire
         reason = "cm_aes_init has not run";
     *ret_implementation = (struct cm_aes_implementation){
         .name = table[index].name,
-        .compiled = row_at(index, mode, direction) != NULL,
+        .compiled = kernel_at(index, mode, direction) != NULL,
         .available = reason[0] == '\0',
-        .used = resolved && chosen[mode][direction] == index,
         .reason = reason,
     };
+    for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++)
+        ret_implementation->used[i] = resolved && chosen[mode][direction].index[i] == index;
     return true;
 }

@@ -85,7 +85,8 @@ static size_t finish(enum cm_aes_direction direction, enum cm_aes_padding paddin
 static int part(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_parts *state,
                 struct cm_aes_item *item, bool last)
 {
-    enum cm_aes_direction direction = key->row->direction;
+    const struct cm_kernel_key *chosen = cm_key_for(key, CM_AES_LONG);
+    enum cm_aes_direction direction = chosen->kernel->direction;
     enum cm_aes_status status = state->begun ? CM_AES_OK : check_start(item);
     if (status == CM_AES_OK && item->length > CM_AES_GCM_MAX_BYTES - state->text_bytes)
         status = CM_AES_BAD_LENGTH;
@@ -102,8 +103,8 @@ static int part(const struct cm_aes_key *key, enum cm_aes_padding padding, struc
     item->ret_length = item->length;
 
     uint8_t tag[16];
-    key->row->part(key, state, item, !state->begun, last, tag);
-    cm_wipe_stack(key->row->stack_bytes);
+    chosen->kernel->part(chosen, state, item, !state->begun, last, tag);
+    cm_wipe_stack(chosen->kernel->stack_bytes);
     if (last) {
         cm_gcm_tag(direction, item, tag);
         finish(direction, padding, item, 1);

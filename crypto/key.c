@@ -60,19 +60,29 @@ unsigned cm_key_expand(uint32_t *ret_words, const uint8_t *key, size_t key_lengt
 
 size_t cm_aes_key_size(const struct cm_aes_row *row)
 {
-    size_t size = sizeof(struct cm_aes_key) + row->form_size;
-    return (size + CM_AES_KEY_ALIGN - 1) / CM_AES_KEY_ALIGN * CM_AES_KEY_ALIGN;
+    return sizeof(struct cm_aes_key) + row->forms_size;
 }
 
 int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, const uint8_t *key,
                     size_t key_length)
 {
-    if (key_length != 16 && key_length != 24 && key_length != 32)
+    bool doubled = cm_modes[row->kernel[0]->mode]->doubled_key;
+    size_t single = doubled ? key_length / 2 : key_length;
+    if (single != 16 && single != 32 && (doubled || single != 24))
+        return CM_AES_BAD_KEY_LENGTH;
+    if (doubled && key_length % 2 != 0)
         return CM_AES_BAD_KEY_LENGTH;
     memory->row = row;
-    memory->rounds = (unsigned)(key_length / 4 + 6);
-    row->expand(memory->form, key, key_length);
-    cm_wipe_stack(row->stack_bytes);
+    for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++) {
+        const struct cm_kernel *kernel = row->kernel[i];
+        if (i > 0 && row->form_at[i] == row->form_at[i - 1])
+            continue;
+        struct cm_kernel_key *made = (struct cm_kernel_key *)(void *)(memory->forms + row->form_at[i]);
+        made->kernel = kernel;
+        made->rounds = (unsigned)(single / 4 + 6);
+        kernel->expand(made->form, key, key_length);
+        cm_wipe_stack(kernel->stack_bytes);
+    }
     return CM_AES_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The portable implementation: every mode on sixteen bitsliced blocks at once, whoever's blocks they are.
  *
- * A pass costs the same for one block as for sixteen. So ECB, CTR, GCM and CBC decryption go through one
- * queue of lanes, block by block and message by message, which is emptied whenever sixteen are waiting; CBC
+ * A pass costs the same for one block as for sixteen. So all modes but CBC encryption go through one queue of
+ * lanes, block by block and message by message, which is emptied whenever sixteen are waiting; CBC
  * encryption, where a message can use only one lane, runs sixteen messages side by side. */
 #include "bitslice.h"
 #include "bytes.h"
@@ -13,26 +13,46 @@ enum { LANES = CM_BITSLICE_BLOCKS };
 
 struct form {
     struct cm_bitslice_key aes;
-    struct cm_ghash_key ghash; /* GCM rows only */
 };
 
-static const struct form *form_of(const struct cm_aes_key *key)
+struct gcm_form {
+    struct cm_bitslice_key aes;
+    struct cm_ghash_key ghash;
+};
+
+struct xts_form {
+    struct cm_bitslice_key aes;
+    struct cm_bitslice_key tweak;
+};
+
+/* The one for the text comes first in every form. */
+static const struct cm_bitslice_key *cipher_of(const struct cm_kernel_key *key)
 {
-    return (const struct form *)(const void *)key->form;
+    return &((const struct form *)(const void *)key->form)->aes;
+}
+
+static const struct cm_ghash_key *ghash_of(const struct cm_kernel_key *key)
+{
+    return &((const struct gcm_form *)(const void *)key->form)->ghash;
+}
+
+static void expand_cipher(struct cm_bitslice_key *cipher, const uint8_t *key, size_t key_length)
+{
+    uint32_t words[CM_ROUND_KEY_WORDS];
+    unsigned rounds = cm_key_expand(words, key, key_length, cm_bitslice_sub_word);
+    cm_bitslice_key_init(cipher, words, rounds);
+    cm_aes_wipe(words, sizeof words);
 }
 
 static void expand(void *form, const uint8_t *key, size_t key_length)
 {
-    uint32_t words[CM_ROUND_KEY_WORDS];
-    unsigned rounds = cm_key_expand(words, key, key_length, cm_bitslice_sub_word);
-    cm_bitslice_key_init(&((struct form *)form)->aes, words, rounds);
-    cm_aes_wipe(words, sizeof words);
+    expand_cipher(&((struct form *)form)->aes, key, key_length);
 }
 
 /* H is the encryption of the zero block: SP 800-38D, section 7.1. */
 static void expand_gcm(void *form, const uint8_t *key, size_t key_length)
 {
-    struct form *made = form;
+    struct gcm_form *made = form;
     uint8_t blocks[LANES][16] = {{0}};
     expand(form, key, key_length);
     cm_bitslice_encrypt(&made->aes, (unsigned)(key_length / 4 + 6), blocks);
@@ -40,10 +60,17 @@ static void expand_gcm(void *form, const uint8_t *key, size_t key_length)
     cm_aes_wipe(blocks, sizeof blocks);
 }
 
+static void expand_xts(void *form, const uint8_t *key, size_t key_length)
+{
+    struct xts_form *made = form;
+    expand_cipher(&made->aes, key, key_length / 2);
+    expand_cipher(&made->tweak, key + key_length / 2, key_length / 2);
+}
+
 /* Blocks that wait for the cipher: destination = cipher(block) + mask, of which `bytes` bytes count. Whatever
  * the mask needs of the source is copied when the block is queued, so that working in place is safe. */
 struct queue {
-    const struct cm_aes_key *key;
+    const struct cm_kernel_key *key;
     enum cm_aes_direction direction; /* of the cipher */
     unsigned used;
     uint8_t block[LANES][16];
@@ -52,7 +79,7 @@ struct queue {
     size_t bytes[LANES];
 };
 
-static void queue_init(struct queue *queue, const struct cm_aes_key *key, enum cm_aes_direction direction)
+static void queue_init(struct queue *queue, const struct cm_kernel_key *key, enum cm_aes_direction direction)
 {
     memset(queue, 0, sizeof *queue);
     queue->key = key;
@@ -64,9 +91,9 @@ static void queue_flush(struct queue *queue)
     if (queue->used == 0)
         return;
     if (queue->direction == CM_AES_ENCRYPT)
-        cm_bitslice_encrypt(&form_of(queue->key)->aes, queue->key->rounds, queue->block);
+        cm_bitslice_encrypt(cipher_of(queue->key), queue->key->rounds, queue->block);
     else
-        cm_bitslice_decrypt(&form_of(queue->key)->aes, queue->key->rounds, queue->block);
+        cm_bitslice_decrypt(cipher_of(queue->key), queue->key->rounds, queue->block);
     for (unsigned i = 0; i < queue->used; i++) {
         if (queue->bytes[i] == 16) {
             cm_xor_block(queue->destination[i], queue->block[i], queue->mask[i]);
@@ -98,10 +125,10 @@ static void ecb_queue(struct queue *queue, const uint8_t *source, uint8_t *desti
     }
 }
 
-static void ecb(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ecb(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct queue queue;
-    queue_init(&queue, key, key->row->direction);
+    queue_init(&queue, key, key->kernel->direction);
     for (size_t i = 0; i < count; i++) {
         struct cm_aes_item *item = &items[i];
         if (item->ret_status != CM_AES_OK)
@@ -118,7 +145,7 @@ static void ecb(const struct cm_aes_key *key, struct cm_aes_item *items, size_t 
 
 /* --- CBC ------------------------------------------------------------------------------------------------ */
 
-static void cbc_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct queue queue;
     queue_init(&queue, key, CM_AES_DECRYPT);
@@ -166,12 +193,12 @@ static bool chain_refill(struct chain *chain, struct cm_aes_item **next, const s
 }
 
 /* One block of every chain. Returns how many chains go on. */
-static unsigned chain_step(const struct cm_aes_key *key, struct chain chains[LANES], unsigned used,
+static unsigned chain_step(const struct cm_kernel_key *key, struct chain chains[LANES], unsigned used,
                            uint8_t blocks[LANES][16])
 {
     for (unsigned i = 0; i < used; i++)
         cm_xor_block(blocks[i], chains[i].left > 0 ? chains[i].source : chains[i].destination, chains[i].iv);
-    cm_bitslice_encrypt(&form_of(key)->aes, key->rounds, blocks);
+    cm_bitslice_encrypt(cipher_of(key), key->rounds, blocks);
     unsigned kept = 0;
     for (unsigned i = 0; i < used; i++) {
         struct chain *chain = &chains[i];
@@ -190,7 +217,7 @@ static unsigned chain_step(const struct cm_aes_key *key, struct chain chains[LAN
     return kept;
 }
 
-static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct chain chains[LANES];
     uint8_t blocks[LANES][16] = {{0}};
@@ -223,7 +250,7 @@ static inline void ctr_queue(struct queue *queue, uint8_t counter[16], unsigned 
     }
 }
 
-static void ctr(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ctr(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct queue queue;
     queue_init(&queue, key, CM_AES_ENCRYPT);
@@ -240,13 +267,13 @@ static void ctr(const struct cm_aes_key *key, struct cm_aes_item *items, size_t 
 /* --- GCM ------------------------------------------------------------------------------------------------ */
 
 /* Ends a hash with the two lengths in bits: SP 800-38D, sections 7.1 and, for IVs, step 2. */
-static void hash_lengths(const struct cm_aes_key *key, uint8_t hash[16], uint64_t first_bytes,
+static void hash_lengths(const struct cm_kernel_key *key, uint8_t hash[16], uint64_t first_bytes,
                          uint64_t second_bytes)
 {
     uint8_t lengths[16];
     cm_store64_be(lengths, first_bytes * 8);
     cm_store64_be(lengths + 8, second_bytes * 8);
-    cm_ghash_update(&form_of(key)->ghash, hash, lengths, 16);
+    cm_ghash_update(ghash_of(key), hash, lengths, 16);
 }
 
 /* Queues J0 for first_pad, makes chain, and hashes the additional data. */
@@ -258,7 +285,7 @@ static void gcm_begin(struct queue *queue, struct cm_aes_parts *state, const str
         memcpy(counter, item->iv, 12);
         counter[15] = 1;
     } else {
-        cm_ghash_update(&form_of(queue->key)->ghash, counter, item->iv, item->iv_length);
+        cm_ghash_update(ghash_of(queue->key), counter, item->iv, item->iv_length);
         hash_lengths(queue->key, counter, 0, item->iv_length);
     }
     memcpy(queue->block[queue->used], counter, 16);
@@ -266,33 +293,33 @@ static void gcm_begin(struct queue *queue, struct cm_aes_parts *state, const str
     queue_push(queue, state->first_pad, 16);
     cm_counter_add32(counter, 1);
     memset(state->hash, 0, 16);
-    cm_ghash_update(&form_of(queue->key)->ghash, state->hash, item->aad, item->aad_length);
+    cm_ghash_update(ghash_of(queue->key), state->hash, item->aad, item->aad_length);
 }
 
 /* The text, up to queueing it. Ciphertext must be hashed before it can be overwritten. */
 static void gcm_text(struct queue *queue, struct cm_aes_parts *state, const struct cm_aes_item *item)
 {
-    if (queue->key->row->direction == CM_AES_DECRYPT)
-        cm_ghash_update(&form_of(queue->key)->ghash, state->hash, item->source, item->length);
+    if (queue->key->kernel->direction == CM_AES_DECRYPT)
+        cm_ghash_update(ghash_of(queue->key), state->hash, item->source, item->length);
     ctr_queue(queue, state->chain, 32, item);
 }
 
 /* After the queue has been flushed. */
-static void gcm_hash_output(const struct cm_aes_key *key, struct cm_aes_parts *state,
+static void gcm_hash_output(const struct cm_kernel_key *key, struct cm_aes_parts *state,
                             const struct cm_aes_item *item)
 {
-    if (key->row->direction == CM_AES_ENCRYPT)
-        cm_ghash_update(&form_of(key)->ghash, state->hash, item->destination, item->length);
+    if (key->kernel->direction == CM_AES_ENCRYPT)
+        cm_ghash_update(ghash_of(key), state->hash, item->destination, item->length);
 }
 
-static void gcm_end(const struct cm_aes_key *key, struct cm_aes_parts *state, uint8_t ret_tag[16])
+static void gcm_end(const struct cm_kernel_key *key, struct cm_aes_parts *state, uint8_t ret_tag[16])
 {
     hash_lengths(key, state->hash, state->aad_bytes, state->text_bytes);
     cm_xor_block(ret_tag, state->hash, state->first_pad);
 }
 
-static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, const struct cm_aes_item *item,
-                     bool first, bool last, uint8_t ret_tag[16])
+static void gcm_part(const struct cm_kernel_key *key, struct cm_aes_parts *state,
+                     const struct cm_aes_item *item, bool first, bool last, uint8_t ret_tag[16])
 {
     struct queue queue;
     queue_init(&queue, key, CM_AES_ENCRYPT);
@@ -308,7 +335,7 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
 /* Messages wait in groups for the end of the queue, since their tags need what is in it. */
 enum { GROUP = 8 };
 
-static void gcm(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void gcm(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct queue queue;
     struct cm_aes_parts states[GROUP];
@@ -331,38 +358,130 @@ static void gcm(const struct cm_aes_key *key, struct cm_aes_item *items, size_t 
             uint8_t tag[16];
             gcm_hash_output(key, &states[i], group[i]);
             gcm_end(key, &states[i], tag);
-            cm_gcm_tag(key->row->direction, group[i], tag);
+            cm_gcm_tag(key->kernel->direction, group[i], tag);
         }
     }
 }
 
-/* --- The row -------------------------------------------------------------------------------------------- */
+/* --- XTS ------------------------------------------------------------------------------------------------ */
+
+/* The tweak times x, IEEE Std 1619, section 5.2: a little-endian number in which bit i stands for x^i, and
+ * x^128 = x^7 + x^2 + x + 1. */
+static void tweak_step(uint8_t tweak[16])
+{
+    uint64_t low = cm_load64_le(tweak), high = cm_load64_le(tweak + 8);
+    uint64_t carry = high >> 63;
+    cm_store64_le(tweak, low << 1 ^ ((0 - carry) & 0x87));
+    cm_store64_le(tweak + 8, high << 1 | low >> 63);
+}
+
+static void xts_queue(struct queue *queue, const uint8_t *source, const uint8_t tweak[16],
+                      uint8_t *destination)
+{
+    cm_xor_block(queue->block[queue->used], source, tweak);
+    memcpy(queue->mask[queue->used], tweak, 16);
+    queue_push(queue, destination, 16);
+}
+
+/* What ciphertext stealing still needs of a data unit whose last block is ragged. */
+struct theft {
+    uint8_t tweak[16]; /* of the block that is computed last */
+    uint8_t block[16]; /* of the one before: its head ends the output, its tail completes the last input */
+};
+
+/* All of a data unit but its stolen end. Of the last two tweaks of a ragged one, decryption takes the later
+ * first. */
+static void xts_blocks(struct queue *queue, const struct cm_aes_item *item, uint8_t tweak[16],
+                       struct theft *theft)
+{
+    size_t whole = item->length / 16, at = 0;
+    bool ragged = item->length % 16 != 0;
+    for (; at < 16 * (whole - ragged); at += 16) {
+        xts_queue(queue, item->source + at, tweak, item->destination + at);
+        tweak_step(tweak);
+    }
+    if (!ragged)
+        return;
+    memcpy(theft->tweak, tweak, 16);
+    if (queue->direction == CM_AES_ENCRYPT)
+        tweak_step(theft->tweak);
+    else
+        tweak_step(tweak);
+    xts_queue(queue, item->source + at, tweak, theft->block);
+}
+
+/* The two ends of a ragged data unit change places, section 5.3.2. */
+static void xts_steal(struct queue *queue, const struct cm_aes_item *item, struct theft *theft)
+{
+    size_t whole = item->length / 16 * 16, rest = item->length % 16;
+    uint8_t last[16];
+    memcpy(last, item->source + whole, rest);
+    memcpy(last + rest, theft->block + rest, 16 - rest);
+    memcpy(item->destination + whole, theft->block, rest);
+    xts_queue(queue, last, theft->tweak, item->destination + whole - 16);
+}
+
+/* The tweaks of as many messages as there are lanes are encrypted together. */
+static void xts(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
+{
+    const struct xts_form *form = (const struct xts_form *)(const void *)key->form;
+    struct queue queue;
+    struct theft thefts[LANES];
+    struct cm_aes_item *group[LANES];
+    uint8_t tweaks[LANES][16] = {{0}};
+    queue_init(&queue, key, key->kernel->direction);
+    for (size_t next = 0; next < count;) {
+        size_t size = 0;
+        for (; next < count && size < LANES; next++) {
+            if (items[next].ret_status != CM_AES_OK)
+                continue;
+            memcpy(tweaks[size], items[next].iv, 16);
+            group[size++] = &items[next];
+        }
+        cm_bitslice_encrypt(&form->tweak, key->rounds, tweaks);
+        for (size_t i = 0; i < size; i++)
+            xts_blocks(&queue, group[i], tweaks[i], &thefts[i]);
+        queue_flush(&queue);
+        for (size_t i = 0; i < size; i++)
+            if (group[i]->length % 16 != 0)
+                xts_steal(&queue, group[i], &thefts[i]);
+        queue_flush(&queue);
+    }
+}
+
+/* --- What it offers ------------------------------------------------------------------------------------- */
 
 /* The queue or the chains, a bitsliced state and its temporaries, GCM's group: 3 KiB at most by the
  * compiler's account. */
 enum { STACK_BYTES = 4096 };
 
-#define ROW(the_mode, the_direction, the_run)                                                                \
+#define KERNEL(the_mode, the_direction, the_run)                                                             \
     {                                                                                                        \
         .name = "portable", .mode = (the_mode), .direction = (the_direction),                                \
         .form_size = sizeof(struct form), .stack_bytes = STACK_BYTES, .expand = expand, .run = (the_run)     \
     }
-#define GCM_ROW(the_direction)                                                                               \
+#define GCM_KERNEL(the_direction)                                                                            \
     {                                                                                                        \
         .name = "portable", .mode = CM_AES_GCM, .direction = (the_direction),                                \
-        .form_size = sizeof(struct form), .stack_bytes = STACK_BYTES, .expand = expand_gcm, .run = gcm,      \
+        .form_size = sizeof(struct gcm_form), .stack_bytes = STACK_BYTES, .expand = expand_gcm, .run = gcm,  \
         .part = gcm_part                                                                                     \
+    }
+#define XTS_KERNEL(the_direction)                                                                            \
+    {                                                                                                        \
+        .name = "portable", .mode = CM_AES_XTS, .direction = (the_direction),                                \
+        .form_size = sizeof(struct xts_form), .stack_bytes = STACK_BYTES, .expand = expand_xts, .run = xts   \
     }
 
 const struct cm_implementation cm_portable = {
     .needs = 0,
     .lacks = "",
-    .rows =
+    .kernels =
         {
-            [CM_AES_ECB] = {ROW(CM_AES_ECB, CM_AES_ENCRYPT, ecb), ROW(CM_AES_ECB, CM_AES_DECRYPT, ecb)},
-            [CM_AES_CBC] = {ROW(CM_AES_CBC, CM_AES_ENCRYPT, cbc_encrypt),
-                            ROW(CM_AES_CBC, CM_AES_DECRYPT, cbc_decrypt)},
-            [CM_AES_CTR] = {ROW(CM_AES_CTR, CM_AES_ENCRYPT, ctr), ROW(CM_AES_CTR, CM_AES_DECRYPT, ctr)},
-            [CM_AES_GCM] = {GCM_ROW(CM_AES_ENCRYPT), GCM_ROW(CM_AES_DECRYPT)},
+            [CM_AES_ECB] = {KERNEL(CM_AES_ECB, CM_AES_ENCRYPT, ecb), KERNEL(CM_AES_ECB, CM_AES_DECRYPT, ecb)},
+            [CM_AES_CBC] = {KERNEL(CM_AES_CBC, CM_AES_ENCRYPT, cbc_encrypt),
+                            KERNEL(CM_AES_CBC, CM_AES_DECRYPT, cbc_decrypt)},
+            [CM_AES_CTR] = {KERNEL(CM_AES_CTR, CM_AES_ENCRYPT, ctr), KERNEL(CM_AES_CTR, CM_AES_DECRYPT, ctr)},
+            [CM_AES_GCM] = {GCM_KERNEL(CM_AES_ENCRYPT), GCM_KERNEL(CM_AES_DECRYPT)},
+            [CM_AES_XTS] = {XTS_KERNEL(CM_AES_ENCRYPT), XTS_KERNEL(CM_AES_DECRYPT)},
         },
 };

@@ -98,4 +98,34 @@ static const char *const gcm_answer[3][3] = {
     },
 };
 
+/* XTS, whole blocks and a ragged end; data units of XTS-AES-128, then of XTS-AES-256. NIST's validation suite
+ * XTSGenAES128, encryption 101 and 301; XTSGenAES256, encryption 101; Wycheproof aes_xts_test, case 70. */
+static const struct {
+    const char *key, *tweak, *text, *answer;
+} xts_answer[2][2] = {
+    {
+        {"b7b93f516aef295eff3a29d837cf1f135347e8a21dae616ff5062b2e8d78ce5e",
+         "873edea653b643bd8bcf51403197ed14",
+         "236f8a5b58dd55f6194ed70c4ac1a17f1fe60ec9a6c454d087ccb77d6b638c47",
+         "22e6a3c6379dcf7599b052b5a749c7f78ad8a11b9f1aa9430cf3aef445682e19"},
+        {"394c97881abd989d29c703e48a72b397a7acf51b59649eeea9b33274d8541df4",
+         "4b15c684a152d485fe9937d39b168c29", "2f3b9dcfbae729583b1d1ffdd16bb6fe2757329435662a78f0",
+         "f3473802e38a3ffef4d4fb8e6aa266ebde553a64528a06463e"},
+    },
+    {
+        {("266c336b3b01489f3267f52835fd92f674374b88b4e1ebd2d36a5f457581d9d0"
+          "42c3eef7b0b7e5137b086496b4d9e6ac658d7196a23f23f036172fdb8faee527"),
+         "06b209a7a22f486ecbfadb0f3137ba42",
+         ("ca7d65ef8d3dfad345b61ccddca1ad81de830b9e86c7b426d76cb7db766852d9"
+          "81c6b21409399d78f42cc0b33a7bbb06"),
+         ("c73256870cc2f4dd57acc74b5456dbd776912a128bc1f77d72cdebbf270044b7"
+          "a43ceed29025e1e8be211fa3c3ed002d")},
+        {("e79419fc6d058801f6e5bf95e6ecf10f8c38bc885af408eaababd52d1ff5a1d7"
+          "8d44c747de62125c2e9f3b4c3976a5d4bd1f80d5f148bfa4df813431e3cd57b6"),
+         "f2e0eba7e7bbf67f0000000000000000",
+         "06e3c200dbf0609480cec6f954062f68fa55c620115e93445e0925cdd708668ebc",
+         "e3c8d3bc83eab55b81e308c47bdbf6e79a6efd3a64cdb3b670a941497b9e2e4b53"},
+    },
+};
+
 #endif

@@ -208,7 +208,7 @@ static void get_implementations(const struct cm_pending_call *call)
                                                                 .implementation = row.name,
                                                                 .compiled = row.compiled,
                                                                 .available = row.available,
-                                                                .used = row.used,
+                                                                .used = row.used[CM_AES_LONG],
                                                                 .reason = row.reason};
         }
     struct cm_answer answer = {.status = CM_STATUS_OK,

@@ -33,7 +33,7 @@ static uint64_t batch_ns(const struct cm_aes_key *key, struct cm_aes_item *items
 
 static struct cm_cost measure(enum cm_aes_mode mode, enum cm_aes_direction direction)
 {
-    static const uint8_t zero[16];
+    static const uint8_t zero[32];
     alignas(CM_AES_KEY_ALIGN) uint8_t memory[CM_AES_KEY_MAX_SIZE];
     struct cm_aes_key *key = (struct cm_aes_key *)memory;
     uint8_t text[ITEMS * LONG], tags[ITEMS][CM_AES_MAX_TAG_BYTES];
@@ -41,7 +41,7 @@ static struct cm_cost measure(enum cm_aes_mode mode, enum cm_aes_direction direc
 
     memset(text, 0, sizeof text);
     memset(tags, 0, sizeof tags);
-    if (cm_aes_key_init(key, cm_aes_row(mode, direction), zero, sizeof zero) != CM_AES_OK)
+    if (cm_aes_key_init(key, cm_aes_row(mode, direction), zero, mode == CM_AES_XTS ? 32 : 16) != CM_AES_OK)
         return (struct cm_cost){1000, 1000};
     for (size_t i = 0; i < ITEMS; i++)
         items[i] = (struct cm_aes_item){.source = text + i * (size_t)LONG,

@@ -193,7 +193,7 @@ static void print_implementations(FILE *out)
         for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
             fprintf(out, "ciphermill_implementation_info{mode=\"%s\",direction=\"%s\",name=\"%s\"} 1\n",
                     cm_mode_word(cm_mode_to_wire(mode)), cm_direction_word(cm_direction_to_wire(direction)),
-                    cm_aes_row_name(cm_aes_row(mode, direction)));
+                    cm_aes_row_name(cm_aes_row(mode, direction), CM_AES_LONG));
 }
 
 void cm_metrics_print(FILE *out, const struct cm_metrics_gauges *gauges)

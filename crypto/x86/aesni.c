@@ -47,7 +47,7 @@ struct cipher {
     unsigned rounds;
 };
 
-INLINE struct cipher cipher_of(const struct cm_aes_key *key)
+INLINE struct cipher cipher_of(const struct cm_kernel_key *key)
 {
     return (struct cipher){((const struct form *)(const void *)key->form)->round_key, key->rounds};
 }
@@ -177,7 +177,7 @@ INLINE void ecb_blocks(struct cipher cipher, const uint8_t *source, uint8_t *des
 #undef STEP
 }
 
-static void ecb_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ecb_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count; i++) {
@@ -197,7 +197,7 @@ static void ecb_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items,
     forget();
 }
 
-static void ecb_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ecb_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count; i++)
@@ -230,7 +230,7 @@ INLINE block cbc_decrypt_step(struct cipher cipher, block chain, const uint8_t *
     return chain;
 }
 
-static void cbc_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count; i++) {
@@ -347,7 +347,7 @@ static size_t lanes_pace(const struct cm_aes_item *items, size_t count)
     return (distance + 64) % 4096 < 128 ? 4 : 0;
 }
 
-static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     struct cm_aes_item *next = items, *end = items + count;
@@ -424,7 +424,7 @@ INLINE void ctr_step(struct cipher cipher, struct counter *counter, const uint8_
         store_partial(destination, _mm_xor_si128(x[n - 1], load_partial(source, partial)), partial);
 }
 
-static void ctr(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ctr(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count; i++) {
@@ -687,8 +687,8 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
 #undef STEP
 }
 
-static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, const struct cm_aes_item *item,
-                     bool first, bool last, uint8_t ret_tag[16])
+static void gcm_part(const struct cm_kernel_key *key, struct cm_aes_parts *state,
+                     const struct cm_aes_item *item, bool first, bool last, uint8_t ret_tag[16])
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct cipher cipher = cipher_of(key);
@@ -703,7 +703,7 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
         run.counter = reverse_bytes(load(state->chain));
         run.hash = reverse_bytes(load(state->hash));
     }
-    if (key->row->direction == CM_AES_ENCRYPT)
+    if (key->kernel->direction == CM_AES_ENCRYPT)
         gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, false);
     else
         gcm_text(form, cipher, &run, j0, item, last ? &lengths : NULL, true);
@@ -717,7 +717,8 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
 }
 
 /* A message is a part that is both first and last, without the way through memory. */
-INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count, bool decrypt)
+INLINE void gcm_messages(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count,
+                         bool decrypt)
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct cipher cipher = cipher_of(key);
@@ -739,12 +740,12 @@ INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items
     forget();
 }
 
-static void gcm_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void gcm_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     gcm_messages(key, items, count, false);
 }
 
-static void gcm_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void gcm_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     gcm_messages(key, items, count, true);
 }
@@ -764,7 +765,7 @@ const struct cm_implementation cm_aesni =
     {
         .needs = CM_CPU_SSSE3 | CM_CPU_SSE41 | CM_CPU_AESNI | CM_CPU_PCLMUL,
         .lacks = "processor lacks AES-NI, PCLMULQDQ or SSE4.1",
-        .rows =
+        .kernels =
             {
                 [CM_AES_ECB] = {ROW(CM_AES_ECB, CM_AES_ENCRYPT, struct form, expand_encrypt, ecb_encrypt,
                                     NULL),

@@ -12,5 +12,5 @@ const struct cm_implementation cm_vaes256 = {
     .needs = CM_CPU_SSSE3 | CM_CPU_SSE41 | CM_CPU_AESNI | CM_CPU_PCLMUL | CM_CPU_AVX2 | CM_CPU_VAES |
              CM_CPU_VPCLMUL,
     .lacks = "processor or system lacks VAES, VPCLMULQDQ or AVX2",
-    .rows = VAES_ROWS,
+    .kernels = VAES_KERNELS,
 };

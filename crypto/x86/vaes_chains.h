@@ -210,7 +210,7 @@ INLINE void chains_run_equal(struct cipher cipher, const struct cm_aes_item *ite
     chains_run(cipher, x, addresses, CHAINS / 2, 0, items->ret_length);
 }
 
-static void cbc_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     struct chains chains;

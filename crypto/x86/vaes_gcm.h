@@ -363,22 +363,22 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
 }
 
 /* Out of line, since parts and messages share them and they are large. */
-__attribute__((noinline)) static void gcm_text_encrypt(const struct cm_aes_key *key, struct running *run,
+__attribute__((noinline)) static void gcm_text_encrypt(const struct cm_kernel_key *key, struct running *run,
                                                        block j0, const struct cm_aes_item *item,
                                                        const block *lengths)
 {
     gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, false);
 }
 
-__attribute__((noinline)) static void gcm_text_decrypt(const struct cm_aes_key *key, struct running *run,
+__attribute__((noinline)) static void gcm_text_decrypt(const struct cm_kernel_key *key, struct running *run,
                                                        block j0, const struct cm_aes_item *item,
                                                        const block *lengths)
 {
     gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, true);
 }
 
-static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, const struct cm_aes_item *item,
-                     bool first, bool last, uint8_t ret_tag[16])
+static void gcm_part(const struct cm_kernel_key *key, struct cm_aes_parts *state,
+                     const struct cm_aes_item *item, bool first, bool last, uint8_t ret_tag[16])
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct running run;
@@ -392,7 +392,7 @@ static void gcm_part(const struct cm_aes_key *key, struct cm_aes_parts *state, c
         run.counter = counters_from(reverse_bytes(load(state->chain)));
         run.hash = v_of_low(reverse_bytes(load(state->hash)));
     }
-    if (key->row->direction == CM_AES_ENCRYPT)
+    if (key->kernel->direction == CM_AES_ENCRYPT)
         gcm_text_encrypt(key, &run, j0, item, last ? &lengths : NULL);
     else
         gcm_text_decrypt(key, &run, j0, item, last ? &lengths : NULL);
@@ -746,7 +746,7 @@ INLINE void gcm_singles(const struct gcm_form *form, struct cipher cipher, struc
  */
 
 /* A message by itself is a part that is both first and last, without the way through memory. */
-INLINE void gcm_message(const struct cm_aes_key *key, struct cm_aes_item *item, bool decrypt)
+INLINE void gcm_message(const struct cm_kernel_key *key, struct cm_aes_item *item, bool decrypt)
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct running run;
@@ -763,7 +763,8 @@ INLINE void gcm_message(const struct cm_aes_key *key, struct cm_aes_item *item, 
     cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, item, tag);
 }
 
-INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count, bool decrypt)
+INLINE void gcm_messages(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count,
+                         bool decrypt)
 {
     const struct gcm_form *form = (const struct gcm_form *)(const void *)key->form;
     struct cipher cipher = cipher_of(key);
@@ -788,12 +789,12 @@ INLINE void gcm_messages(const struct cm_aes_key *key, struct cm_aes_item *items
     v_forget();
 }
 
-static void gcm_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void gcm_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     gcm_messages(key, items, count, false);
 }
 
-static void gcm_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void gcm_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     gcm_messages(key, items, count, true);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The VAES kernels' rows of the dispatch table; the including file says the implementation's name. */
-#ifndef CM_X86_VAES_ROWS_H
-#define CM_X86_VAES_ROWS_H
+/* What the VAES implementations offer the dispatch table; the including file says the implementation's name.
+ */
+#ifndef CM_X86_VAES_KERNELS_H
+#define CM_X86_VAES_KERNELS_H
 
 #include "vaes_chains.h"
 #include "vaes_gcm.h"
@@ -14,30 +15,30 @@ enum { BLOCKS_STACK_BYTES = 1536, CHAINS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3
 enum { BLOCKS_STACK_BYTES = 512, CHAINS_STACK_BYTES = 1280, GCM_STACK_BYTES = 2560 };
 #endif
 
-#define ROW(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                     \
+#define KERNEL(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                  \
     {                                                                                                        \
         .name = VAES_NAME, .mode = (the_mode), .direction = (the_direction), .form_size = sizeof(the_form),  \
         .stack_bytes = (the_stack), .expand = (the_expand), .run = (the_run), .part = (the_part)             \
     }
 
-#define VAES_ROWS                                                                                            \
+#define VAES_KERNELS                                                                                         \
     {                                                                                                        \
-        [CM_AES_ECB] = {ROW(CM_AES_ECB, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
-                            ecb_encrypt, NULL),                                                              \
-                        ROW(CM_AES_ECB, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,     \
-                            ecb_decrypt, NULL)},                                                             \
-        [CM_AES_CBC] = {ROW(CM_AES_CBC, CM_AES_ENCRYPT, struct form, CHAINS_STACK_BYTES, expand_encrypt,     \
-                            cbc_encrypt, NULL),                                                              \
-                        ROW(CM_AES_CBC, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,     \
-                            cbc_decrypt, NULL)},                                                             \
-        [CM_AES_CTR] = {ROW(CM_AES_CTR, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
-                            ctr, NULL),                                                                      \
-                        ROW(CM_AES_CTR, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,     \
-                            ctr, NULL)},                                                                     \
-        [CM_AES_GCM] = {ROW(CM_AES_GCM, CM_AES_ENCRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,        \
-                            gcm_encrypt, gcm_part),                                                          \
-                        ROW(CM_AES_GCM, CM_AES_DECRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,        \
-                            gcm_decrypt, gcm_part)},                                                         \
+        [CM_AES_ECB] = {KERNEL(CM_AES_ECB, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,  \
+                               ecb_encrypt, NULL),                                                           \
+                        KERNEL(CM_AES_ECB, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,  \
+                               ecb_decrypt, NULL)},                                                          \
+        [CM_AES_CBC] = {KERNEL(CM_AES_CBC, CM_AES_ENCRYPT, struct form, CHAINS_STACK_BYTES, expand_encrypt,  \
+                               cbc_encrypt, NULL),                                                           \
+                        KERNEL(CM_AES_CBC, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,  \
+                               cbc_decrypt, NULL)},                                                          \
+        [CM_AES_CTR] = {KERNEL(CM_AES_CTR, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,  \
+                               ctr, NULL),                                                                   \
+                        KERNEL(CM_AES_CTR, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,  \
+                               ctr, NULL)},                                                                  \
+        [CM_AES_GCM] = {KERNEL(CM_AES_GCM, CM_AES_ENCRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,     \
+                               gcm_encrypt, gcm_part),                                                       \
+                        KERNEL(CM_AES_GCM, CM_AES_DECRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,     \
+                               gcm_decrypt, gcm_part)},                                                      \
     }
 
 #endif

@@ -41,7 +41,7 @@ struct cipher {
     unsigned rounds;
 };
 
-INLINE struct cipher cipher_of(const struct cm_aes_key *key)
+INLINE struct cipher cipher_of(const struct cm_kernel_key *key)
 {
     return (struct cipher){((const struct form *)(const void *)key->form)->round_key, key->rounds};
 }
@@ -347,7 +347,7 @@ INLINE void ecb_message(struct cipher cipher, const uint8_t *source, uint8_t *de
 #undef STEP
 }
 
-static void ecb_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ecb_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count;) {
@@ -369,7 +369,7 @@ static void ecb_encrypt(const struct cm_aes_key *key, struct cm_aes_item *items,
     v_forget();
 }
 
-static void ecb_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ecb_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count;) {
@@ -410,7 +410,7 @@ INLINE vector cbc_decrypt_step(struct cipher cipher, vector before, const uint8_
     return before;
 }
 
-static void cbc_decrypt(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void cbc_decrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count;) {
@@ -478,7 +478,7 @@ __attribute__((noinline)) static void ctr_before_carry(struct cipher cipher, con
     ctr_run(cipher, load(iv), source, destination, length);
 }
 
-static void ctr(const struct cm_aes_key *key, struct cm_aes_item *items, size_t count)
+static void ctr(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     struct cipher cipher = cipher_of(key);
     for (size_t i = 0; i < count;) {

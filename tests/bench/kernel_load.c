@@ -20,6 +20,7 @@ static const struct kernel_mode sealing[CM_AES_MODE_COUNT] = {
     {"", CM_AES_CBC, CM_AES_ENCRYPT},
     {"", CM_AES_CTR, CM_AES_ENCRYPT},
     {"", CM_AES_GCM, CM_AES_ENCRYPT},
+    {"", CM_AES_XTS, CM_AES_ENCRYPT},
 };
 
 static void die(const char *what)
@@ -158,6 +159,7 @@ struct kernel_evp *kernel_evp_new(const struct kernel_mode *mode, const uint8_t 
         {EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
         {EVP_aes_128_ctr, EVP_aes_192_ctr, EVP_aes_256_ctr},
         {EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm},
+        {EVP_aes_128_xts, NULL, EVP_aes_256_xts},
     };
     static const uint8_t iv[16];
     struct kernel_evp *evp = malloc(sizeof *evp);

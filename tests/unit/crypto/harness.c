@@ -54,7 +54,7 @@ const char *harness_implementation(size_t index)
 {
     const char *name = runnable(index);
     require(name != NULL, "no implementation number %zu", index);
-    for (int mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+    for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
         for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
             require(cm_aes_row_named((enum cm_aes_mode)mode, (enum cm_aes_direction)direction, name) != NULL,
                     "%s has no row for %s, direction %d", name, harness_mode_name((enum cm_aes_mode)mode),
@@ -64,7 +64,7 @@ const char *harness_implementation(size_t index)
 
 const char *harness_mode_name(enum cm_aes_mode mode)
 {
-    static const char *const names[CM_AES_MODE_COUNT] = {"ECB", "CBC", "CTR", "GCM"};
+    static const char *const names[CM_AES_MODE_COUNT] = {"ECB", "CBC", "CTR", "GCM", "XTS"};
     return names[mode];
 }
 
@@ -81,8 +81,10 @@ struct cm_aes_key *harness_key_init(struct harness_key *memory, const char *impl
     int status = cm_aes_key_init(expanded, row, key, key_length);
     require(status == CM_AES_OK, "%s: key of %zu bytes refused: %d", implementation, key_length, status);
     require(cm_aes_key_row(expanded) == row, "%s: the key is bound to another row", implementation);
-    require(strcmp(cm_aes_row_name(cm_aes_key_row(expanded)), implementation) == 0,
-            "asked for %s, would run %s", implementation, cm_aes_row_name(cm_aes_key_row(expanded)));
+    for (int size_class = 0; size_class < CM_AES_SIZE_CLASS_COUNT; size_class++) {
+        const char *name = cm_aes_row_name(row, (enum cm_aes_size_class)size_class);
+        require(strcmp(name, implementation) == 0, "asked for %s, would run %s", implementation, name);
+    }
     return expanded;
 }
 

@@ -31,6 +31,9 @@ const char *harness_implementation(size_t index);
 #define harness_add_for_each(test_case, function)                                                            \
     tcase_add_loop_test(test_case, function, 0, (int)harness_implementation_count())
 
+/* Modes below this one have a single AES key; XTS, which has two, is tested in its own file. */
+enum { HARNESS_PLAIN_MODES = CM_AES_XTS };
+
 const char *harness_mode_name(enum cm_aes_mode mode);
 
 /* --- Keys ---------------------------------------------------------------------------------------------- */

@@ -12,8 +12,9 @@ static const EVP_CIPHER *cipher_for(enum cm_aes_mode mode, size_t key_length)
         {EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
         {EVP_aes_128_ctr, EVP_aes_192_ctr, EVP_aes_256_ctr},
         {EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm},
+        {EVP_aes_128_xts, NULL, EVP_aes_256_xts},
     };
-    return getters[mode][key_length / 8 - 2]();
+    return getters[mode][(mode == CM_AES_XTS ? key_length / 2 : key_length) / 8 - 2]();
 }
 
 size_t reference_encrypt(enum cm_aes_mode mode, enum cm_aes_padding padding, const uint8_t *key,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which implementation runs: the table without a limit, with each limit, with a name that nobody knows. */
+#include "cpu.h"
+#include "impl.h"
 #include "reference.h"
 
 #include <stdio.h>
@@ -29,33 +31,90 @@ static void table_read(struct table *table, enum cm_aes_mode mode, enum cm_aes_d
         for (enum cm_aes_direction direction = CM_AES_ENCRYPT; direction < CM_AES_DIRECTION_COUNT;           \
              direction++)
 
-/* One row of the table in itself, and that exactly one is used, namely the widest that is available. */
+#define for_each_size_class(size_class)                                                                      \
+    for (enum cm_aes_size_class size_class = CM_AES_SHORT; size_class < CM_AES_SIZE_CLASS_COUNT; size_class++)
+
+/* What was measured to be best for each mode, direction and size class, from the best on; every processor has
+ * the last. */
+struct ranking {
+    enum cm_aes_mode mode;
+    enum cm_aes_direction direction;
+    enum cm_aes_size_class size_class;
+    const char *names[4];
+};
+#define WIDEST                                                                                               \
+    {                                                                                                        \
+        "vaes512", "vaes256", "aesni", "portable"                                                            \
+    }
+#define NARROW                                                                                               \
+    {                                                                                                        \
+        "aesni", "vaes512", "vaes256", "portable"                                                            \
+    }
+static const struct ranking rankings[] = {
+    {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_SHORT, NARROW}, {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_SHORT, NARROW}, {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_SHORT, NARROW}, {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+};
+
+static const struct cm_aes_implementation *row_of(const struct table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+/* Which of the available ones should run. */
+static const char *best_available(const struct table *table, enum cm_aes_mode mode,
+                                  enum cm_aes_direction direction, enum cm_aes_size_class size_class)
+{
+    for (size_t i = 0; i < sizeof rankings / sizeof *rankings; i++) {
+        const struct ranking *ranking = &rankings[i];
+        if (ranking->mode != mode || ranking->direction != direction || ranking->size_class != size_class)
+            continue;
+        for (size_t n = 0; n < sizeof ranking->names / sizeof *ranking->names; n++) {
+            const struct cm_aes_implementation *row = row_of(table, ranking->names[n]);
+            if (row != NULL && row->available)
+                return row->name;
+        }
+    }
+    require(false, "%s: nothing is available", harness_mode_name(mode));
+    return NULL;
+}
+
+/* Each line of the table in itself, and that for each size class exactly one is used, the best. */
 static void table_check(const struct table *table, enum cm_aes_mode mode, enum cm_aes_direction direction)
 {
-    size_t used = 0, used_index = 0, widest = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct cm_aes_implementation *known = &table->rows[i];
         require(known->name != NULL && *known->name != '\0' && known->reason != NULL, "row %zu", i);
         require(!known->available || known->compiled, "%s is available, yet not compiled", known->name);
-        require(!known->used || known->available, "%s is used, yet not available", known->name);
         require(known->available == (*known->reason == '\0'), "%s: available %d, reason \"%s\"", known->name,
                 known->available, known->reason);
         for (size_t j = 0; j < i; j++)
             require(strcmp(known->name, table->rows[j].name) != 0, "%s stands twice", known->name);
-        if (known->available)
-            widest = i;
-        if (known->used) {
-            used++;
-            used_index = i;
-        }
+        for_each_size_class(size_class) require(!known->used[size_class] || known->available,
+                                                "%s is used, yet not available", known->name);
     }
-    require(used == 1 && used_index == widest, "%s: %zu used, number %zu, though %zu is the widest",
-            harness_mode_name(mode), used, used_index, widest);
     const struct cm_aes_row *row = cm_aes_row(mode, direction);
-    require(row != NULL && strcmp(cm_aes_row_name(row), table->rows[used_index].name) == 0,
-            "%s: the row is not the one that the table says", harness_mode_name(mode));
-    require(row == cm_aes_row_named(mode, direction, table->rows[used_index].name),
-            "%s: two rows for one name", harness_mode_name(mode));
+    require(row != NULL, "%s has no row", harness_mode_name(mode));
+    for_each_size_class(size_class)
+    {
+        const char *best = best_available(table, mode, direction, size_class);
+        require(strcmp(cm_aes_row_name(row, size_class), best) == 0, "%s, class %d: %s runs, not %s",
+                harness_mode_name(mode), size_class, cm_aes_row_name(row, size_class), best);
+        for (size_t i = 0; i < table->count; i++)
+            require(table->rows[i].used[size_class] == (strcmp(table->rows[i].name, best) == 0),
+                    "%s, class %d: %s is used: %d", harness_mode_name(mode), size_class, table->rows[i].name,
+                    table->rows[i].used[size_class]);
+    }
     require(table->rows[0].compiled && *table->rows[0].name == 'p', "portable is not compiled");
 }
 
@@ -63,7 +122,7 @@ static void table_check(const struct table *table, enum cm_aes_mode mode, enum c
 static void chosen_rows_work(void)
 {
     enum { LONGEST = 720 };
-    uint8_t key[32], iv[16], text[LONGEST], answer[LONGEST + 16], output[LONGEST + 16], tag[16],
+    uint8_t key[64], iv[16], text[LONGEST], answer[LONGEST + 16], output[LONGEST + 16], tag[16],
         answer_tag[16];
     struct harness_random random = {.state = 3};
     harness_random_fill(&random, key, sizeof key);
@@ -71,16 +130,18 @@ static void chosen_rows_work(void)
     harness_random_fill(&random, text, sizeof text);
     for_each_mode_and_direction(mode, direction)
     {
-        for (size_t length = 0; length <= LONGEST; length += mode >= CM_AES_CTR ? 15 : 16) {
+        size_t key_length = mode == CM_AES_XTS ? 64 : 32;
+        size_t least = mode == CM_AES_XTS ? CM_AES_XTS_MIN_BYTES : 0;
+        for (size_t length = least; length <= LONGEST; length += mode >= CM_AES_CTR ? 15 : 16) {
             const struct cm_aes_row *row = cm_aes_row(mode, direction);
             struct harness_key memory;
             struct cm_aes_key *expanded = (struct cm_aes_key *)(void *)memory.memory;
-            ck_assert_int_eq(cm_aes_key_init(expanded, row, key, 32), CM_AES_OK);
+            ck_assert_int_eq(cm_aes_key_init(expanded, row, key, key_length), CM_AES_OK);
             ck_assert_ptr_eq(cm_aes_key_row(expanded), row);
             bool gcm = mode == CM_AES_GCM, encrypting = direction == CM_AES_ENCRYPT;
             struct harness_message message = {
                 .text = text, .length = length, .iv = iv, .iv_length = 16, .tag_length = gcm ? 16 : 0};
-            reference_encrypt(mode, CM_AES_NO_PADDING, key, 32, &message, answer, answer_tag);
+            reference_encrypt(mode, CM_AES_NO_PADDING, key, key_length, &message, answer, answer_tag);
             memcpy(tag, answer_tag, sizeof tag);
             struct cm_aes_item item = {.source = encrypting ? text : answer,
                                        .destination = output,
@@ -91,7 +152,7 @@ static void chosen_rows_work(void)
                                        .tag_length = gcm ? 16 : 0};
             ck_assert_uint_eq(cm_aes_batch(expanded, CM_AES_NO_PADDING, &item, 1), 0);
             harness_check_output(&item, encrypting ? answer : text, length, gcm ? answer_tag : NULL,
-                                 cm_aes_row_name(row));
+                                 cm_aes_row_name(row, cm_aes_size_class(&item, 1)));
             cm_aes_key_done(expanded);
         }
     }
@@ -112,14 +173,15 @@ START_TEST(no_limit)
 {
     ck_assert_int_eq(cm_aes_init(_i == 0 ? NULL : ""), CM_AES_OK);
     check_all();
-    /* What can run here is also used here: nothing but a limit makes a row unavailable. */
+    /* What can run here is also used here: nothing but a limit or the clock makes a row unavailable. */
     for_each_mode_and_direction(mode, direction)
     {
         struct table table;
         table_read(&table, mode, direction);
         for (size_t i = 0; i < table.count; i++)
             require(table.rows[i].available ==
-                        (cm_aes_row_named(mode, direction, table.rows[i].name) != NULL),
+                            (cm_aes_row_named(mode, direction, table.rows[i].name) != NULL) ||
+                        strstr(table.rows[i].reason, "clock") != NULL,
                     "%s: available and runnable differ: \"%s\"", table.rows[i].name, table.rows[i].reason);
     }
 }
@@ -131,7 +193,8 @@ START_TEST(portable_only)
     check_all();
     for_each_mode_and_direction(mode, direction)
     {
-        ck_assert_str_eq(cm_aes_row_name(cm_aes_row(mode, direction)), "portable");
+        for_each_size_class(size_class)
+            ck_assert_str_eq(cm_aes_row_name(cm_aes_row(mode, direction), size_class), "portable");
         struct table table;
         table_read(&table, mode, direction);
         for (size_t i = 1; i < table.count; i++)
@@ -164,7 +227,8 @@ START_TEST(each_name_as_limit)
             /* Tests and benchmarks may still bind what lies past the limit. */
             if (past && table.rows[i].compiled && strstr(table.rows[i].reason, "limited") != NULL)
                 require(cm_aes_row_named(mode, direction, name) != NULL, "%s can't be bound", name);
-            if (!past && cm_aes_row_named(mode, direction, name) != NULL)
+            if (!past && cm_aes_row_named(mode, direction, name) != NULL &&
+                strstr(table.rows[i].reason, "clock") == NULL)
                 require(table.rows[i].available, "%s is within the limit %s: \"%s\"", name, limit,
                         table.rows[i].reason);
             past = past || strcmp(name, limit) == 0;
@@ -236,15 +300,97 @@ START_TEST(x86_where_the_processor_has_it)
     ck_assert_int_eq(cm_aes_init(name), CM_AES_OK);
     for_each_mode_and_direction(mode, direction)
     {
+        if (mode == CM_AES_XTS)
+            continue;
         const struct cm_aes_row *row = cm_aes_row_named(mode, direction, name);
         require((row != NULL) == can, "%s: the processor has %swhat %s needs, the table has %sit",
                 harness_mode_name(mode), can ? "" : "not ", name, row != NULL ? "" : "not ");
-        require(!can || strcmp(cm_aes_row_name(cm_aes_row(mode, direction)), name) == 0,
-                "%s runs on %s, not on %s", harness_mode_name(mode),
-                cm_aes_row_name(cm_aes_row(mode, direction)), name);
+        const char *running = cm_aes_row_name(cm_aes_row(mode, direction), CM_AES_LONG);
+        require(!can || strcmp(running, name) == 0, "%s runs on %s, not on %s", harness_mode_name(mode),
+                running, name);
     }
 }
 END_TEST
+
+/* Where one class is: at both limits, on both sides. */
+START_TEST(size_classes)
+{
+    struct cm_aes_item items[CM_AES_SHORT_ITEMS + 1];
+    memset(items, 0, sizeof items);
+    ck_assert_int_eq(cm_aes_size_class(items, 0), CM_AES_SHORT);
+    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS), CM_AES_SHORT);
+    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS + 1), CM_AES_LONG);
+    items[0].length = CM_AES_SHORT_BYTES;
+    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
+    items[1].length = 1;
+    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
+    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
+    items[0].length = CM_AES_SHORT_BYTES + 1;
+    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_LONG);
+    items[0].length = SIZE_MAX;
+    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
+}
+END_TEST
+
+/* A processor that lowers its clock under 512-bit registers: they are left alone unless asked for by name. */
+START_TEST(slow_512)
+{
+    uint32_t features = cm_cpu_features() | CM_CPU_SLOW_512;
+    ck_assert_int_eq(cm_dispatch_init(features, NULL), CM_AES_OK);
+    check_all();
+    for_each_mode_and_direction(mode, direction)
+    {
+        struct table table;
+        table_read(&table, mode, direction);
+        const struct cm_aes_implementation *wide = row_of(&table, "vaes512");
+        if (cm_aes_row_named(mode, direction, "vaes512") == NULL)
+            continue; /* then nothing has to be left alone */
+        require(!wide->available && strstr(wide->reason, "clock") != NULL, "the reason is \"%s\"",
+                wide->reason);
+        for_each_size_class(size_class) ck_assert(!wide->used[size_class]);
+    }
+    ck_assert_int_eq(cm_dispatch_init(features, "vaes512"), CM_AES_OK);
+    check_all();
+    for_each_mode_and_direction(mode, direction)
+    {
+        struct table table;
+        table_read(&table, mode, direction);
+        const struct cm_aes_implementation *wide = row_of(&table, "vaes512");
+        require(wide->available == (cm_aes_row_named(mode, direction, "vaes512") != NULL), "\"%s\"",
+                wide->reason);
+    }
+}
+END_TEST
+
+/* Every subset of the processor's features that another one might have: the answers stay right. */
+START_TEST(fewer_features)
+{
+    static const uint32_t without[] = {UINT32_MAX,     CM_CPU_AVX512, CM_CPU_VAES,
+                                       CM_CPU_VPCLMUL, CM_CPU_AVX2,   CM_CPU_PCLMUL,
+                                       CM_CPU_AESNI,   CM_CPU_SSE41,  CM_CPU_SSSE3};
+    ck_assert_int_eq(cm_dispatch_init(cm_cpu_features() & ~without[_i], NULL), CM_AES_OK);
+    check_all();
+    struct table table;
+    table_read(&table, CM_AES_CTR, CM_AES_ENCRYPT);
+    require(!row_of(&table, "vaes512")->available, "vaes512 without feature %#x", without[_i]);
+}
+END_TEST
+
+#if defined(__x86_64__)
+START_TEST(which_processors_slow_down)
+{
+    static const uint32_t intel[3] = {0x756e6547, 0x49656e69, 0x6c65746e};
+    static const uint32_t amd[3] = {0x68747541, 0x69746e65, 0x444d4163};
+    ck_assert(cm_cpu_is_slow_512(intel, 0x000606a6));  /* Ice Lake server */
+    ck_assert(cm_cpu_is_slow_512(intel, 0x000806c1));  /* Tiger Lake */
+    ck_assert(cm_cpu_is_slow_512(intel, 0x00050657));  /* Cascade Lake */
+    ck_assert(!cm_cpu_is_slow_512(intel, 0x000806f8)); /* Sapphire Rapids */
+    ck_assert(!cm_cpu_is_slow_512(intel, 0x00000f6a)); /* another family */
+    ck_assert(!cm_cpu_is_slow_512(amd, 0x000606a6));
+    ck_assert(!cm_cpu_is_slow_512(amd, 0x00a10f11)); /* Zen 4 */
+}
+END_TEST
+#endif
 
 static void add_tests(TCase *test_case)
 {
@@ -253,7 +399,11 @@ static void add_tests(TCase *test_case)
     tcase_add_loop_test(test_case, each_name_as_limit, 0, LIMITS);
     tcase_add_loop_test(test_case, unknown_names, 0, 6);
     tcase_add_test(test_case, unknown_names_have_no_row);
+    tcase_add_test(test_case, size_classes);
 #if defined(__x86_64__)
+    tcase_add_test(test_case, slow_512);
+    tcase_add_loop_test(test_case, fewer_features, 0, 9);
+    tcase_add_test(test_case, which_processors_slow_down);
     tcase_add_loop_test(test_case, x86_where_the_processor_has_it, 0, 3);
 #endif
 }
