@@ -111,7 +111,7 @@ bool cm_aes_implementation(size_t index, enum cm_aes_mode mode, enum cm_aes_dire
 /* A key expanded for one row, in memory that the caller owns: cm_aes_key_size(row) bytes, a multiple of and
  * aligned to CM_AES_KEY_ALIGN. Read-only once made, so any number of threads may use it. */
 struct cm_aes_key;
-enum { CM_AES_KEY_ALIGN = 64, CM_AES_KEY_MAX_SIZE = 8192 }; /* no row's key is larger than the maximum */
+enum { CM_AES_KEY_ALIGN = 64, CM_AES_KEY_MAX_SIZE = 9216 }; /* no row's key is larger than the maximum */
 size_t cm_aes_key_size(const struct cm_aes_row *row);
 
 /* Expands `key` of 16, 24 or 32 bytes; for XTS of 32 or 64, the key of the data before that of the tweak

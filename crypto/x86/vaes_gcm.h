@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GCM with VAES and VPCLMULQDQ at either vector width: long messages alone, short ones one a lane.
  *
- * Long messages: as in aesni.c, where GHASH's representation and reduction are derived; eight vectors in
- * flight, and after each of the first eight rounds the product of one vector of ciphertext, of the step
- * before when encrypting, of this step when decrypting. The vector that the running hash is added to comes
- * last, so that the hash's own reduction has seven rounds to finish. The text is added to the last round key,
- * not to the key stream.
+ * Long messages: eight vectors in flight, and after every second round the products of two vectors of
+ * ciphertext, of the step before when encrypting, of this step when decrypting. GHASH's representation and
+ * reduction are derived in aesni.c. What is scarce are the two pipes that AES runs on, one of which
+ * multiplies too, then issue slots as such; hence:
+ * - The first round of a counter block depends on its last byte in four bytes only. These are looked up, by a
+ *   public index: 256 blocks with their first round done belong to the key, and what the next 256 blocks of a
+ *   message have in common is added to them. That is one instruction in place of addition, whitening and a
+ *   round. Where J0 is a hash, and so depends on H, nothing is looked up.
+ * - Within a message each lane has a hash of its own, of every LANES-th block, multiplied by powers of
+ *   H^LANES. Nothing is folded in the loop. The last step's powers differ from lane to lane, and the sum of
+ *   the lanes is the hash.
+ * - Karatsuba's third factors are formed for two vectors at once, one in the low and one in the high halves.
+ * - The text is added to the last round key, not to the key stream.
+ * The pair that the running hash is added to comes last, so that the reduction has six rounds to finish.
  *
  * Short messages, up to SHORT_BYTES: as many as there are lanes form a group. Their J0 are encrypted in one
  * vector. The unreduced products of one message are spread over the lanes; those of the group are summed by a
@@ -30,10 +39,19 @@ enum { POWERS = (WIDTH + 2) * LANES, SHORT_BYTES = 256, SHORT_VECTORS = SHORT_BY
 /* Groups of messages of one block that run together. */
 enum { SINGLES = 4 };
 
+/* The factors of a step: of vector u, and folded of vectors 2u and 2u + 1, the second in the high halves. */
+struct step_powers {
+    vector power[WIDTH], folded[WIDTH / 2];
+};
+
 struct gcm_form {
     struct form aes;
+    struct step_powers every, last;
     block power[POWERS + LANES];  /* H^(POWERS-i) / x, then zeroes */
     block folded[POWERS + LANES]; /* in both halves: high half + low half of that */
+    /* [2 + b]: a block of zeroes that ends with byte b, after the first round. Counters of the usual J0 start
+     * with 2, and so at a vector's boundary. */
+    block counted[2 + 256];
 };
 
 /* A sum of products that has not been reduced; `middle` still lacks `low` and `high` (Karatsuba). */
@@ -128,6 +146,12 @@ INLINE vector ghash(const struct gcm_form *form, vector hash, const uint8_t *dat
     return length == 0 ? hash : ghash_long(form, hash, data, length);
 }
 
+INLINE void expand_step(struct step_powers *powers)
+{
+    for (int u = 0; u < WIDTH; u += 2)
+        powers->folded[u / 2] = v_fold_pair(powers->power[u], powers->power[u + 1]);
+}
+
 static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
 {
     struct gcm_form *form = memory;
@@ -153,6 +177,17 @@ static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
         product_add_by(&sum, v_of_low(power), v_of_low(h), v_of_low(folded_h));
         power = V_LOW(product_reduce(sum));
     }
+    for (int u = 0; u < WIDTH; u++) {
+        form->every.power[u] = v_broadcast(form->power[POWERS - LANES * (WIDTH - u)]);
+        form->last.power[u] = v_load(&form->power[POWERS - LANES * (WIDTH - u)]);
+    }
+    expand_step(&form->every);
+    expand_step(&form->last);
+    form->counted[0] = form->counted[1] = _mm_setzero_si128();
+    for (int i = 0; i < 256; i += LANES) {
+        vector x = v_xor(v_last_bytes(i), form->aes.round_key[0]);
+        v_store((uint8_t *)&form->counted[2 + i], V(aesenc_epi128)(x, form->aes.round_key[1]));
+    }
     v_forget();
 }
 
@@ -161,11 +196,13 @@ static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
 
 /* A message under way. */
 struct running {
-    vector counter;     /* byte-reversed: of the next blocks, one a lane; the last 32 bits count */
-    vector hash;        /* byte-reversed, in the first lane */
-    block pad;          /* E(K, J0) */
-    unsigned last_byte; /* of the first counter */
+    vector counter; /* byte-reversed: of the next blocks, one a lane; the last 32 bits count */
+    vector hash;    /* byte-reversed: in the first lane, or while there are steps, in all of them */
+    vector base;    /* after the first round: the counter blocks, as far as their last byte is not counted */
+    block pad;      /* E(K, J0) */
+    unsigned last_byte; /* of the first counter; or NOT_COUNTED, where it came from H */
 };
+enum { NOT_COUNTED = 256 };
 
 INLINE vector counter_plus(vector counter, int blocks)
 {
@@ -213,59 +250,74 @@ INLINE void stay_in_order(vector x[WIDTH], struct product *sum)
         : "memory");
 }
 
-/* The next step's counter blocks. As long as the last byte does not carry it is counted where it stands. */
-INLINE void step_counters(struct running *run, vector x[WIDTH])
+/* What the counter blocks of the next 256 have in common after the first round. */
+INLINE vector counters_base(const struct gcm_form *form, vector counter)
 {
-    vector first = v_reverse_bytes(run->counter);
+    const vector *k = form->aes.round_key;
+    block x = _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 255), V_LOW(counter));
+    x = _mm_aesenc_si128(_mm_xor_si128(reverse_bytes(x), V_LOW(k[0])), V_LOW(k[1]));
+    return v_broadcast(_mm_xor_si128(x, form->counted[2]));
+}
+
+/* The next step's counter blocks after their first round. As long as the last byte does not carry, that round
+ * is known. */
+INLINE void step_counters(const struct gcm_form *form, struct running *run, vector x[WIDTH])
+{
     if (__builtin_expect(run->last_byte <= 256 - LANES * WIDTH, 1)) {
+        const block *counted = &form->counted[2 + run->last_byte];
 #pragma GCC unroll 8
         for (int u = 0; u < WIDTH; u++)
-            x[u] = V(add_epi32)(first, v_broadcast(_mm_set_epi32((LANES * u) << 24, 0, 0, 0)));
+            x[u] = v_xor(run->base, v_load(counted + LANES * u));
+        run->counter = counter_plus(run->counter, LANES * WIDTH);
+        run->last_byte += LANES * WIDTH;
     } else {
 #pragma GCC unroll 8
         for (int u = 0; u < WIDTH; u++)
             x[u] = v_reverse_bytes(counter_plus(run->counter, LANES * u));
+        whiten(x, WIDTH, form->aes.round_key[0]);
+        round_of(x, WIDTH, form->aes.round_key[1], false);
+        run->counter = counter_plus(run->counter, LANES * WIDTH);
+        if (run->last_byte != NOT_COUNTED) {
+            run->last_byte = (run->last_byte + LANES * WIDTH) % 256;
+            run->base = counters_base(form, run->counter);
+        }
     }
-    run->counter = counter_plus(run->counter, LANES * WIDTH);
-    run->last_byte = (run->last_byte + LANES * WIDTH) % 256;
 }
 
-/* A step of text, and meanwhile, if `hashing`, a step of `hashed` into the hash. At 512 bits, where one
- * instruction adds three, products are added up in pairs; at 256 there is no room to keep one waiting. */
-INLINE void gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
-                     const uint8_t *source, uint8_t *destination, const uint8_t *hashed, bool hashing)
+/* Vectors u and u + 1 of a step into the sum. */
+INLINE void step_pair(struct product *sum, const struct step_powers *powers, const uint8_t *hashed, int u,
+                      vector hash)
 {
-    const bool pairs = VECTOR_BITS == 512;
+    vector a = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * u));
+    vector b = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * (u + 1)));
+    if (u == 0)
+        a = v_xor(a, hash);
+    vector folded = v_fold_pair(a, b), folded_h = powers->folded[u / 2];
+    sum->low =
+        v_xor3(sum->low, v_multiply(a, powers->power[u], 0x00), v_multiply(b, powers->power[u + 1], 0x00));
+    sum->high =
+        v_xor3(sum->high, v_multiply(a, powers->power[u], 0x11), v_multiply(b, powers->power[u + 1], 0x11));
+    sum->middle = v_xor3(sum->middle, v_multiply(folded, folded_h, 0x00), v_multiply(folded, folded_h, 0x11));
+}
+
+/* A step of text, and meanwhile, if `powers` are given, a step of `hashed` into the hash, each lane by
+ * itself. The first pair comes last. */
+INLINE void gcm_step(const struct gcm_form *form, struct cipher cipher, struct running *run,
+                     const uint8_t *source, uint8_t *destination, const uint8_t *hashed,
+                     const struct step_powers *powers)
+{
     vector x[WIDTH];
-    struct product sum = product_zero(), one = product_zero();
-    step_counters(run, x);
-    whiten(x, WIDTH, cipher.round_key[0]);
-#pragma GCC unroll 9
-    for (int round = 1; round < 10; round++) {
+    struct product sum = product_zero();
+    step_counters(form, run, x);
+#pragma GCC unroll 8
+    for (int round = 2; round < 10; round++) {
         round_of(x, WIDTH, cipher.round_key[round], false);
-        if (hashing && round <= WIDTH) {
-            int u = round % WIDTH;
-            size_t power = (size_t)(LANES * (WIDTH - u));
-            vector data = v_reverse_bytes(v_load(hashed + VECTOR_BYTES * u));
-            if (u == 0)
-                data = v_xor(data, run->hash);
-            if (!pairs) {
-                product_add(&sum, form, data, power);
-            } else if (round % 2 == 1) {
-                one = product_zero();
-                product_add(&one, form, data, power);
-            } else {
-                struct product other = product_zero();
-                product_add(&other, form, data, power);
-                sum.low = v_xor3(sum.low, one.low, other.low);
-                sum.middle = v_xor3(sum.middle, one.middle, other.middle);
-                sum.high = v_xor3(sum.high, one.high, other.high);
-            }
-        }
+        if (powers != NULL && round % 2 == 1)
+            step_pair(&sum, powers, hashed, (round - 1) % WIDTH, run->hash);
         stay_in_order(x, &sum);
     }
-    if (hashing)
-        run->hash = product_fold(sum);
+    if (powers != NULL)
+        run->hash = product_reduce(sum);
     more_rounds(x, WIDTH, cipher, false);
     vector last = cipher.round_key[cipher.rounds];
 #pragma GCC unroll 8
@@ -313,21 +365,24 @@ INLINE block pad_alone(struct cipher cipher, block j0)
  * before has written, decryption what the step is about to read, so that in both the products wait for
  * nothing. */
 INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct running *state, block j0,
-                     const struct cm_aes_item *item, const block *lengths, bool decrypt)
+                     const struct cm_aes_item *item, const block *lengths, bool counted, bool decrypt)
 {
     struct running running = *state, *run = &running; /* nothing that is written can be this */
     const uint8_t *source = item->source;
     uint8_t *destination = item->destination;
     size_t length = item->length, ends = lengths != NULL;
     struct product sum = product_zero();
-    run->last_byte = (unsigned)_mm_cvtsi128_si32(V_LOW(run->counter)) % 256;
     bool stepped = length >= STEP_BYTES;
+    if (stepped) {
+        run->last_byte = counted ? (unsigned)_mm_cvtsi128_si32(V_LOW(run->counter)) % 256 : NOT_COUNTED;
+        run->base = counters_base(form, run->counter);
+    }
     if (!decrypt && stepped) {
-        gcm_step(form, cipher, run, source, destination, NULL, false);
+        gcm_step(form, cipher, run, source, destination, NULL, NULL);
         source += STEP_BYTES;
         destination += STEP_BYTES;
         for (length -= STEP_BYTES; length >= STEP_BYTES; length -= STEP_BYTES) {
-            gcm_step(form, cipher, run, source, destination, destination - STEP_BYTES, true);
+            gcm_step(form, cipher, run, source, destination, destination - STEP_BYTES, &form->every);
             source += STEP_BYTES;
             destination += STEP_BYTES;
         }
@@ -340,10 +395,14 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
             run->hash = v_zero();
         }
     }
-    for (; decrypt && length >= STEP_BYTES; length -= STEP_BYTES) {
-        gcm_step(form, cipher, run, source, destination, source, true);
-        source += STEP_BYTES;
-        destination += STEP_BYTES;
+    if (decrypt && stepped) {
+        for (; length >= STEP_BYTES; length -= STEP_BYTES) {
+            gcm_step(form, cipher, run, source, destination, source,
+                     length >= 2 * STEP_BYTES ? &form->every : &form->last);
+            source += STEP_BYTES;
+            destination += STEP_BYTES;
+        }
+        run->hash = v_of_low(v_fold(run->hash));
     }
     size_t blocks = (length + 15) / 16, power = blocks + ends;
     if (length > 0) {
@@ -365,16 +424,18 @@ INLINE void gcm_text(const struct gcm_form *form, struct cipher cipher, struct r
 /* Out of line, since parts and messages share them and they are large. */
 __attribute__((noinline)) static void gcm_text_encrypt(const struct cm_kernel_key *key, struct running *run,
                                                        block j0, const struct cm_aes_item *item,
-                                                       const block *lengths)
+                                                       const block *lengths, bool counted)
 {
-    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, false);
+    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths,
+             counted, false);
 }
 
 __attribute__((noinline)) static void gcm_text_decrypt(const struct cm_kernel_key *key, struct running *run,
                                                        block j0, const struct cm_aes_item *item,
-                                                       const block *lengths)
+                                                       const block *lengths, bool counted)
 {
-    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths, true);
+    gcm_text((const struct gcm_form *)(const void *)key->form, cipher_of(key), run, j0, item, lengths,
+             counted, true);
 }
 
 static void gcm_part(const struct cm_kernel_key *key, struct cm_aes_parts *state,
@@ -392,10 +453,15 @@ static void gcm_part(const struct cm_kernel_key *key, struct cm_aes_parts *state
         run.counter = counters_from(reverse_bytes(load(state->chain)));
         run.hash = v_of_low(reverse_bytes(load(state->hash)));
     }
+    /* That J0 ended with 1, as it does if the IV is of 12 bytes. */
+    uint32_t blocks_before = (uint32_t)((state->text_bytes - item->length) / 16);
+    bool counted = cm_load32_be(state->chain + 12) == blocks_before + 2;
+    if (first)
+        counted = item->iv_length == 12;
     if (key->kernel->direction == CM_AES_ENCRYPT)
-        gcm_text_encrypt(key, &run, j0, item, last ? &lengths : NULL);
+        gcm_text_encrypt(key, &run, j0, item, last ? &lengths : NULL, counted);
     else
-        gcm_text_decrypt(key, &run, j0, item, last ? &lengths : NULL);
+        gcm_text_decrypt(key, &run, j0, item, last ? &lengths : NULL, counted);
     if (first)
         store(state->first_pad, run.pad);
     store(state->chain, reverse_bytes(V_LOW(run.counter)));
@@ -756,9 +822,9 @@ INLINE void gcm_message(const struct cm_kernel_key *key, struct cm_aes_item *ite
     run.counter = counter_plus(counters_from(j0), 1);
     run.hash = ghash(form, v_zero(), item->aad, item->aad_length);
     if (decrypt)
-        gcm_text_decrypt(key, &run, j0, item, &lengths);
+        gcm_text_decrypt(key, &run, j0, item, &lengths, item->iv_length == 12);
     else
-        gcm_text_encrypt(key, &run, j0, item, &lengths);
+        gcm_text_encrypt(key, &run, j0, item, &lengths, item->iv_length == 12);
     store(tag, _mm_xor_si128(reverse_bytes(V_LOW(run.hash)), run.pad));
     cm_gcm_tag(decrypt ? CM_AES_DECRYPT : CM_AES_ENCRYPT, item, tag);
 }

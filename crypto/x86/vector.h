@@ -287,6 +287,12 @@ INLINE vector v_swap_halves(vector x)
     return V(shuffle_epi32)(x, 0x4e);
 }
 
+/* high half + low half: of a's lanes in the low halves, of b's in the high ones. */
+INLINE vector v_fold_pair(vector a, vector b)
+{
+    return v_xor(V(unpacklo_epi64)(a, b), V(unpackhi_epi64)(a, b));
+}
+
 /* Which halves: 0x10 the high one of y, 0x01 the high one of x. */
 #define v_multiply(x, y, halves) V(clmulepi64_epi128)(x, y, halves)
 
