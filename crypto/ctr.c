@@ -2,13 +2,14 @@
 /* CTR: SP 800-38A, section 6.5, with the whole block as one 128-bit big-endian counter. */
 #include "bytes.h"
 #include "impl.h"
+#include "prepare.h"
 
 static size_t prepare(enum cm_aes_direction direction, enum cm_aes_padding padding, struct cm_aes_item *items,
                       size_t count)
 {
     (void)direction, (void)padding;
     size_t failed = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = cm_prepare_quick(items, count, true, 1); i < count; i++) {
         items[i].ret_status = CM_AES_OK;
         items[i].ret_length = items[i].length;
         if (items[i].iv_length != 16)

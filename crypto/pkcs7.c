@@ -2,6 +2,7 @@
 /* What ECB and CBC share before and after the kernel: whole blocks, and PKCS#7 padding in constant time. */
 #include "declassify.h"
 #include "impl.h"
+#include "prepare.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ static inline __attribute__((always_inline)) size_t prepare_all(enum cm_aes_dire
                                                                 struct cm_aes_item *items, size_t count)
 {
     size_t failed = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t quick = padding == CM_AES_NO_PADDING ? cm_prepare_quick(items, count, needs_iv, 16) : 0;
+    for (size_t i = quick; i < count; i++) {
         struct cm_aes_item *item = &items[i];
         enum cm_aes_status status;
         if (needs_iv && item->iv_length != 16)

@@ -15,6 +15,14 @@
 
 enum { CHAINS = 16 };
 
+/* Bound on the frame of `chains_unlike` and what it calls (GCC 12 and Clang 14). It is wiped here, since most
+ * batches of short messages never get there, and would feel it. */
+#ifdef __clang__
+enum { CHAINS_STACK_BYTES = 1536 };
+#else
+enum { CHAINS_STACK_BYTES = 1280 };
+#endif
+
 typedef __m256i pair;
 
 /* Chains under way. All share one position, in bytes, which only ever grows; a message's addresses are kept
@@ -49,9 +57,28 @@ INLINE bool chain_fill(struct chains *chains, int i, struct cm_aes_item **next, 
     return false;
 }
 
+INLINE pair pair_of(block low, block high)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+INLINE pair pair_xor3(pair a, pair b, pair c)
+{
+#if VECTOR_BITS == 512
+    return _mm256_ternarylogic_epi64(a, b, c, 0x96);
+#else
+    return _mm256_xor_si256(a, _mm256_xor_si256(b, c));
+#endif
+}
+
 INLINE pair pair_key(struct cipher cipher, unsigned round)
 {
     return _mm256_load_si256((const pair *)(const void *)&cipher.round_key[round]);
+}
+
+INLINE block block_key(struct cipher cipher, unsigned round)
+{
+    return _mm_load_si128((const block *)(const void *)&cipher.round_key[round]);
 }
 
 INLINE void pairs_round(pair *x, int n, pair round_key)
@@ -85,9 +112,8 @@ INLINE void chains_block(struct cipher cipher, pair *x, struct addresses address
     pair first = pair_key(cipher, 0);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
-        pair text = _mm256_castsi128_si256(load(source_of(addresses, 2 * u, at)));
-        text = _mm256_inserti128_si256(text, load(source_of(addresses, 2 * u + 1, at)), 1);
-        x[u] = _mm256_xor_si256(x[u], _mm256_xor_si256(text, first));
+        pair text = pair_of(load(source_of(addresses, 2 * u, at)), load(source_of(addresses, 2 * u + 1, at)));
+        x[u] = pair_xor3(x[u], text, first);
     }
 #pragma GCC unroll 9
     for (unsigned round = 1; round < 10; round++)
@@ -123,8 +149,8 @@ INLINE void chains_go_on(struct cipher cipher, struct chains *chains, int n, siz
     pair x[CHAINS / 2];
     struct addresses addresses = {chains->source, chains->destination, sizeof chains->source[0]};
 #pragma GCC unroll 8
-    for (int u = 0; u < n; u++)
-        x[u] = _mm256_load_si256((const pair *)(const void *)&chains->chain[2 * u]);
+    for (int u = 0; u < n; u++) /* by halves, as they were stored a moment ago */
+        x[u] = pair_of(chains->chain[2 * u], chains->chain[2 * u + 1]);
     chains_run(cipher, x, addresses, n, chains->position, end);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
@@ -205,22 +231,16 @@ INLINE void chains_run_equal(struct cipher cipher, const struct cm_aes_item *ite
     struct addresses addresses = {&items->source, &items->destination, sizeof *items};
 #pragma GCC unroll 8
     for (int u = 0; u < CHAINS / 2; u++)
-        x[u] = _mm256_inserti128_si256(_mm256_castsi128_si256(load(items[2 * u].iv)),
-                                       load(items[2 * u + 1].iv), 1);
+        x[u] = pair_of(load(items[2 * u].iv), load(items[2 * u + 1].iv));
     chains_run(cipher, x, addresses, CHAINS / 2, 0, items->ret_length);
 }
 
-static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
+/* Messages of any length, each chain taking the next one as it comes to an end. */
+__attribute__((noinline)) static void chains_unlike(struct cipher cipher, struct cm_aes_item *next,
+                                                    const struct cm_aes_item *end, size_t pace)
 {
-    struct cipher cipher = cipher_of(key);
     struct chains chains;
     chains.position = 0;
-    size_t done = singles(cipher, items, count, KIND_CBC_ENCRYPT);
-    size_t pace = chains_pace(items + done, count - done);
-    if (pace == 0)
-        for (; next_are_equal(items + done, count - done); done += CHAINS)
-            chains_run_equal(cipher, items + done);
-    struct cm_aes_item *next = items + done, *end = items + count;
     int used = 0;
     for (;;) {
         while (used < CHAINS && chain_fill(&chains, used, &next, end)) {
@@ -237,6 +257,43 @@ static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *ite
             stop = chains.position + pace;
         chains_advance(cipher, &chains, used, stop);
         used = chains_renew(&chains, used, &next, end);
+    }
+}
+
+/* One message by itself, a block at a time: what is left of a batch, or all of it. */
+INLINE void chain_alone(struct cipher cipher, const struct cm_aes_item *item)
+{
+    size_t length = item->ret_length;
+    bool apart = length > item->length && item->source != item->destination;
+    const uint8_t *source = item->source;
+    block x = load(item->iv);
+    for (size_t at = 0; at < length; at += 16) {
+        if (apart && at == length - 16)
+            source = item->destination;
+        x = _mm_xor_si128(_mm_xor_si128(load(source + at), block_key(cipher, 0)), x);
+#pragma GCC unroll 9
+        for (unsigned round = 1; round < 10; round++)
+            x = _mm_aesenc_si128(x, block_key(cipher, round));
+        for (unsigned round = 10; round < cipher.rounds; round++)
+            x = _mm_aesenc_si128(x, block_key(cipher, round));
+        x = _mm_aesenclast_si128(x, block_key(cipher, cipher.rounds));
+        store(item->destination + at, x);
+    }
+}
+
+static void cbc_encrypt(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
+{
+    struct cipher cipher = cipher_of(key);
+    size_t done = singles(cipher, items, count, KIND_CBC_ENCRYPT);
+    size_t pace = chains_pace(items + done, count - done);
+    if (pace == 0)
+        for (; next_are_equal(items + done, count - done); done += CHAINS)
+            chains_run_equal(cipher, items + done);
+    if (done + 1 == count) {
+        chain_alone(cipher, items + done);
+    } else if (done < count) {
+        chains_unlike(cipher, items + done, items + count, pace);
+        cm_wipe_stack(CHAINS_STACK_BYTES);
     }
     v_forget();
 }

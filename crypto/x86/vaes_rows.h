@@ -10,9 +10,9 @@
 /* Bounds on the frames of a kernel and what it calls, spills included, as -fstack-usage shows them (GCC 12
  * and Clang 14, which spills more). */
 #ifdef __clang__
-enum { BLOCKS_STACK_BYTES = 1536, CHAINS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584 };
+enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584 };
 #else
-enum { BLOCKS_STACK_BYTES = 512, CHAINS_STACK_BYTES = 1280, GCM_STACK_BYTES = 2560 };
+enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2560 };
 #endif
 
 #define KERNEL(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                  \
@@ -27,7 +27,7 @@ enum { BLOCKS_STACK_BYTES = 512, CHAINS_STACK_BYTES = 1280, GCM_STACK_BYTES = 25
                                ecb_encrypt, NULL),                                                           \
                         KERNEL(CM_AES_ECB, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,  \
                                ecb_decrypt, NULL)},                                                          \
-        [CM_AES_CBC] = {KERNEL(CM_AES_CBC, CM_AES_ENCRYPT, struct form, CHAINS_STACK_BYTES, expand_encrypt,  \
+        [CM_AES_CBC] = {KERNEL(CM_AES_CBC, CM_AES_ENCRYPT, struct form, BLOCKS_STACK_BYTES, expand_encrypt,  \
                                cbc_encrypt, NULL),                                                           \
                         KERNEL(CM_AES_CBC, CM_AES_DECRYPT, struct form, BLOCKS_STACK_BYTES, expand_decrypt,  \
                                cbc_decrypt, NULL)},                                                          \
