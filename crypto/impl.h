@@ -51,7 +51,7 @@ struct cm_kernel {
     enum cm_aes_mode mode;
     enum cm_aes_direction direction;
     size_t form_size;
-    /* Upper bound on the stack that `expand`, `run` and `part` soil, at most CM_MAX_STACK_BYTES. */
+    /* Upper bound on the stack that `expand`, `run` and `part` leave soiled, at most CM_MAX_STACK_BYTES. */
     size_t stack_bytes;
     cm_expand_fn *expand;
     cm_run_fn *run;
