@@ -189,6 +189,12 @@ static void get_status(const struct cm_pending_call *call)
     cm_call_answer(call, &answer);
 }
 
+static uint8_t used_for(const struct cm_aes_implementation *row)
+{
+    return (uint8_t)((row->used[CM_AES_SHORT] ? CM_WIRE_USED_SHORT : 0) |
+                     (row->used[CM_AES_LONG] ? CM_WIRE_USED_LONG : 0));
+}
+
 static void get_implementations(const struct cm_pending_call *call)
 {
     enum { ROWS_MAX = 256 };
@@ -209,6 +215,7 @@ static void get_implementations(const struct cm_pending_call *call)
                                                                 .compiled = row.compiled,
                                                                 .available = row.available,
                                                                 .used = row.used[CM_AES_LONG],
+                                                                .used_for = used_for(&row),
                                                                 .reason = row.reason};
         }
     struct cm_answer answer = {.status = CM_STATUS_OK,

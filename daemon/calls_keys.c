@@ -12,6 +12,31 @@
 
 /* --- Making keys --- */
 
+static bool is_xts(const struct cm_key_attributes *attributes)
+{
+    return attributes->modes == UINT32_C(1) << CM_WIRE_XTS;
+}
+
+/* The bytes that a call brings; else answers and returns false. */
+static bool check_bytes(const struct cm_pending_call *call, const struct cm_key_attributes *attributes)
+{
+    uint32_t bits = call->call->key_bits, expected = cm_key_bytes(attributes, bits);
+    if (call->body_length != expected) {
+        cm_call_refuse(call, CM_STATUS_BAD_REQUEST,
+                       "the body has %zu bytes, a key of %" PRIu32 " bits%s has %" PRIu32, call->body_length,
+                       bits, is_xts(attributes) ? " in XTS, which takes two," : "", expected);
+        return false;
+    }
+    if (is_xts(attributes) && cm_xts_halves_equal(call->body, call->body_length)) {
+        cm_call_refuse(
+            call, CM_STATUS_BAD_REQUEST,
+            "the two halves of the XTS key are equal, which makes the mode insecure: the key of the "
+            "data and that of the tweak must differ");
+        return false;
+    }
+    return true;
+}
+
 /* Attributes and key bytes of a call that makes a key; else answers and returns false. */
 static bool check_new_key(const struct cm_pending_call *call, struct cm_key_attributes *ret_attributes)
 {
@@ -32,13 +57,7 @@ static bool check_new_key(const struct cm_pending_call *call, struct cm_key_attr
         cm_call_refuse(call, status, "%s", text);
         return false;
     }
-    if (call->body_length > 0 && call->body_length != asked->key_bits / 8) {
-        cm_call_refuse(call, CM_STATUS_BAD_REQUEST,
-                       "the body has %zu bytes, a key of %" PRIu32 " bits has %" PRIu32, call->body_length,
-                       asked->key_bits, asked->key_bits / 8);
-        return false;
-    }
-    return true;
+    return call->body_length == 0 || check_bytes(call, ret_attributes);
 }
 
 /* A key of one version, with the body's bytes or fresh ones; else answers and returns NULL. */
@@ -57,11 +76,15 @@ static struct cm_live_key *make_key(const struct cm_pending_call *call,
     key->versions[0].number = 1;
     key->versions[0].state = CM_WIRE_KEY_ENABLED;
     key->versions[0].created_unix_s = (uint64_t)time(NULL);
+    uint8_t *bytes = key->versions[0].bytes;
+    size_t length = cm_key_bytes(attributes, key->key_bits);
     int rc = cm_random_secret(key->id, sizeof key->id);
     if (call->body_length > 0)
-        memcpy(key->versions[0].bytes, call->body, call->body_length);
+        memcpy(bytes, call->body, length);
     else if (rc == 0)
-        rc = cm_random_secret(key->versions[0].bytes, key->key_bits / 8);
+        do
+            rc = cm_random_secret(bytes, length);
+        while (rc == 0 && is_xts(attributes) && cm_xts_halves_equal(bytes, length));
     if (rc != 0) {
         cm_live_key_put(key);
         cm_call_refuse(call, CM_STATUS_INTERNAL, "no random bytes");
@@ -97,7 +120,8 @@ static bool seal_key(const struct cm_master *master, const struct cm_live_key *k
     ret_stored->revision = key->revision;
     for (uint32_t v = 0; v < key->version_count; v++) {
         const struct cm_live_version *version = &key->versions[v];
-        size_t length = version->state == CM_WIRE_KEY_DESTROYED ? 0 : key->key_bits / 8;
+        size_t length =
+            version->state == CM_WIRE_KEY_DESTROYED ? 0 : cm_key_bytes(&key->attributes, key->key_bits);
         versions[v] = (struct cm_stored_version){
             .number = version->number, .state = version->state, .created_unix_s = version->created_unix_s};
         if ((length > 0 &&

@@ -36,7 +36,7 @@ static uint32_t check_numbers(struct cm_job_plan *plan)
         return cm_job_refuse(plan, CM_STATUS_TOO_LARGE,
                              "the batch has %" PRIu32 " items, the limit is %" PRIu32, batch->count,
                              limits->batch_items);
-    if (batch->mode < CM_WIRE_ECB || batch->mode > CM_WIRE_GCM)
+    if (batch->mode < CM_WIRE_ECB || batch->mode > CM_WIRE_MODE_LAST)
         return cm_job_refuse(plan, CM_STATUS_UNSUPPORTED, "mode %d is not known", batch->mode);
     if (batch->direction != CM_WIRE_ENCRYPT && batch->direction != CM_WIRE_DECRYPT)
         return cm_job_refuse(plan, CM_STATUS_UNSUPPORTED, "direction %d is not known", batch->direction);
@@ -165,7 +165,8 @@ const struct cm_aes_key *cm_job_form(struct cm_job_plan *plan, struct cm_live_ve
         return NULL;
     memory += -(uintptr_t)memory & (CM_AES_KEY_ALIGN - 1);
     own->key = (struct cm_aes_key *)memory;
-    if (cm_aes_key_init(own->key, row, version->bytes, state->key->key_bits / 8) != CM_AES_OK)
+    if (cm_aes_key_init(own->key, row, version->bytes,
+                        cm_key_bytes(&state->key->attributes, state->key->key_bits)) != CM_AES_OK)
         return NULL;
     own->next = state->own_forms;
     state->own_forms = own;
@@ -192,7 +193,7 @@ uint32_t cm_job_check_key(struct cm_job_plan *plan)
         return cm_job_refuse(plan, status, "%s: key version %" PRIu32, cm_wire_status_text(status),
                              batch->key_version);
 
-    uint32_t iv = state->mode == CM_AES_ECB ? 0 : 16;
+    uint32_t iv = state->mode == CM_AES_ECB || state->mode == CM_AES_XTS ? 0 : 16;
     uint32_t tag = state->mode == CM_AES_GCM ? key->attributes.tag_length : 0;
     uint32_t made = state->direction == CM_AES_ENCRYPT ? iv + tag : 0;
     uint64_t reply = REPLY_BYTES + (uint64_t)batch->count * (REPLY_BYTES_AN_ITEM + made);

@@ -129,11 +129,13 @@ static uint32_t give_iv(struct cm_job_plan *plan, const struct cursor *at, struc
     if (given > 0) {
         item->iv = batch->ivs.data + at->iv;
         item->iv_length = given;
-        if (state->direction == CM_AES_ENCRYPT && !state->key->attributes.caller_iv)
+        /* A tweak says where the data stands, which only the caller knows. */
+        if (state->direction == CM_AES_ENCRYPT && state->mode != CM_AES_XTS &&
+            !state->key->attributes.caller_iv)
             return CM_STATUS_IV_NOT_ALLOWED;
         return state->mode == CM_AES_GCM || given == 16 ? CM_STATUS_OK : CM_STATUS_BAD_IV;
     }
-    if (state->direction == CM_AES_DECRYPT || batch->ivs.length > 0)
+    if (state->direction == CM_AES_DECRYPT || state->mode == CM_AES_XTS || batch->ivs.length > 0)
         return CM_STATUS_BAD_IV;
     uint8_t *iv = reply_iv(plan, at->index);
     if (iv == NULL)
@@ -198,7 +200,7 @@ static uint32_t find_operation(struct cm_job_plan *plan, const struct cursor *at
     uint32_t number = batch->operations[at->index];
     struct cm_operation *operation = cm_operation_find(plan->peer, number);
     if (batch->parts[at->index] == CM_WIRE_FIRST) {
-        if (batch->mode == CM_WIRE_GCM && batch->direction == CM_WIRE_DECRYPT)
+        if (batch->mode == CM_WIRE_XTS || (batch->mode == CM_WIRE_GCM && batch->direction == CM_WIRE_DECRYPT))
             return CM_STATUS_UNSUPPORTED;
         uint32_t status = cm_operation_start(plan->peer, number, ret_operation);
         if (status != CM_STATUS_OK)

@@ -100,7 +100,7 @@ const struct cm_aes_key *cm_live_key_form(struct cm_live_key *key, struct cm_liv
     form = aligned_alloc(CM_AES_KEY_ALIGN, cm_aes_key_size(row));
     if (form == NULL)
         goto over_budget;
-    int rc = cm_aes_key_init(form, row, version->bytes, key->key_bits / 8);
+    int rc = cm_aes_key_init(form, row, version->bytes, cm_key_bytes(&key->attributes, key->key_bits));
     assert(rc == CM_AES_OK); /* the length was checked when the key was made */
     (void)rc;
     struct cm_aes_key *first = NULL;

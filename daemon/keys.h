@@ -33,7 +33,7 @@ struct cm_live_key {
     void *on_gone_context;
     char name[CM_KEY_NAME_MAX + 1]; /* "" for an ephemeral key */
     uint8_t id[CM_KEY_ID_BYTES];
-    uint32_t key_bits;
+    uint32_t key_bits; /* of AES; cm_key_bytes says how many bytes a version has */
     struct cm_key_attributes attributes;
     bool unsafe_mixed_modes;
     uint64_t revision; /* the store's, raised by each change */

@@ -208,11 +208,12 @@ int cm_master_wrap(const struct cm_master *master, const struct cm_stored_key *k
 }
 
 int cm_master_unwrap(const struct cm_master *master, const struct cm_stored_key *key,
-                     const struct cm_stored_version *version, uint8_t ret_bytes[32], size_t *ret_length)
+                     const struct cm_stored_version *version, uint8_t ret_bytes[CM_STORED_KEY_MAX_BYTES],
+                     size_t *ret_length)
 {
     if (version->wrapped_length < CM_WRAP_TAG_BYTES || version->wrapped_length > CM_WRAPPED_MAX_BYTES)
         return -1;
-    uint8_t aad[AAD_BYTES], bytes[32], tag[CM_WRAP_TAG_BYTES];
+    uint8_t aad[AAD_BYTES], bytes[CM_STORED_KEY_MAX_BYTES], tag[CM_WRAP_TAG_BYTES];
     size_t aad_length = additional_data(key, version, aad);
     size_t length = version->wrapped_length - CM_WRAP_TAG_BYTES;
     int rc = -1, done = 0;

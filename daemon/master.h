@@ -31,8 +31,8 @@ int cm_master_wrap(const struct cm_master *master, const struct cm_stored_key *k
     __attribute__((warn_unused_result));
 /* Undoes it: 0, or -1 if anything of the row was changed (or made under another master key). */
 int cm_master_unwrap(const struct cm_master *master, const struct cm_stored_key *key,
-                     const struct cm_stored_version *version, uint8_t ret_bytes[32], size_t *ret_length)
-    __attribute__((warn_unused_result));
+                     const struct cm_stored_version *version, uint8_t ret_bytes[CM_STORED_KEY_MAX_BYTES],
+                     size_t *ret_length) __attribute__((warn_unused_result));
 
 /* Tells equal key bytes from different ones without saying anything about them. 0 or -1. */
 int cm_master_fingerprint(const struct cm_master *master, const uint8_t *bytes, size_t length,

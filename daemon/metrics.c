@@ -23,6 +23,9 @@ static const char *const kind_names[CM_REQUEST_KINDS] = {
     [CM_REQUEST_CALL + CM_CALL_DESTROY_KEY] = "destroy_key",
 };
 
+static const char *const class_words[CM_AES_SIZE_CLASS_COUNT] = {
+    [CM_AES_SHORT] = "short", [CM_AES_LONG] = "long"};
+
 static const char *const close_names[CM_CLOSE_REASONS] = {
     [CM_CLOSE_PEER] = "peer",       [CM_CLOSE_PROTOCOL] = "protocol", [CM_CLOSE_GREETING] = "greeting",
     [CM_CLOSE_STALLED] = "stalled", [CM_CLOSE_PRESSURE] = "pressure", [CM_CLOSE_DRAIN] = "drain",
@@ -188,12 +191,17 @@ static void print_connections(FILE *out, const struct cm_metrics_gauges *gauges,
 
 static void print_implementations(FILE *out)
 {
-    print_head(out, "implementation_info", "gauge", "The implementation in use, by mode and direction.");
+    print_head(out, "implementation_info", "gauge",
+               "The implementation in use, by mode, direction and size class of batches.");
     for (enum cm_aes_mode mode = 0; mode < CM_AES_MODE_COUNT; mode++)
         for (enum cm_aes_direction direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
-            fprintf(out, "ciphermill_implementation_info{mode=\"%s\",direction=\"%s\",name=\"%s\"} 1\n",
+            for (enum cm_aes_size_class size = 0; size < CM_AES_SIZE_CLASS_COUNT; size++)
+                fprintf(
+                    out,
+                    "ciphermill_implementation_info{mode=\"%s\",direction=\"%s\",batches=\"%s\",name=\"%s\"}"
+                    " 1\n",
                     cm_mode_word(cm_mode_to_wire(mode)), cm_direction_word(cm_direction_to_wire(direction)),
-                    cm_aes_row_name(cm_aes_row(mode, direction), CM_AES_LONG));
+                    class_words[size], cm_aes_row_name(cm_aes_row(mode, direction), size));
 }
 
 void cm_metrics_print(FILE *out, const struct cm_metrics_gauges *gauges)

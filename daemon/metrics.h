@@ -28,8 +28,8 @@ enum cm_close_reason {
 };
 
 enum {
-    CM_METRICS_STATUSES = 32, /* wire numbers; higher ones count in the last */
-    CM_METRICS_MODES = 5,     /* enum cm_wire_mode; 0 counts unknown ones */
+    CM_METRICS_STATUSES = 32,                 /* wire numbers; higher ones count in the last */
+    CM_METRICS_MODES = CM_WIRE_MODE_LAST + 1, /* enum cm_wire_mode; 0 counts unknown ones */
     CM_METRICS_DIRECTIONS = 3,
     CM_METRICS_BUCKETS = 20 /* the last one is +Inf */
 };

@@ -8,6 +8,7 @@
 
 _Static_assert(CM_WIRE_CBC - CM_WIRE_ECB == (int)CM_AES_CBC && CM_WIRE_CTR - CM_WIRE_ECB == (int)CM_AES_CTR &&
                    CM_WIRE_GCM - CM_WIRE_ECB == (int)CM_AES_GCM &&
+                   CM_WIRE_XTS - CM_WIRE_ECB == (int)CM_AES_XTS &&
                    CM_WIRE_DECRYPT - CM_WIRE_ENCRYPT == (int)CM_AES_DECRYPT,
                "both number modes and directions in the same order");
 
@@ -35,9 +36,12 @@ static inline uint8_t cm_direction_to_wire(enum cm_aes_direction direction)
 /* "ecb", "encrypt": labels of metrics and parts of texts; "unknown" for any other number on the wire. */
 static inline const char *cm_mode_word(unsigned wire)
 {
-    static const char *const words[] = {
-        [CM_WIRE_ECB] = "ecb", [CM_WIRE_CBC] = "cbc", [CM_WIRE_CTR] = "ctr", [CM_WIRE_GCM] = "gcm"};
-    return wire >= CM_WIRE_ECB && wire <= CM_WIRE_GCM ? words[wire] : "unknown";
+    static const char *const words[] = {[CM_WIRE_ECB] = "ecb",
+                                        [CM_WIRE_CBC] = "cbc",
+                                        [CM_WIRE_CTR] = "ctr",
+                                        [CM_WIRE_GCM] = "gcm",
+                                        [CM_WIRE_XTS] = "xts"};
+    return wire >= CM_WIRE_ECB && wire <= CM_WIRE_MODE_LAST ? words[wire] : "unknown";
 }
 
 static inline const char *cm_direction_word(unsigned wire)

@@ -69,6 +69,9 @@ static int make_folder(const char *path, char *ret_text, size_t text_capacity)
     return 0;
 }
 
+_Static_assert((int)CM_STORED_KEY_MAX_BYTES == (int)CM_AES_MAX_KEY_BYTES,
+               "what is unwrapped fits a live key");
+
 /* NULL if the row is not what was once stored. */
 static struct cm_live_key *unwrap_key(struct cm_service *service, const struct cm_stored_key *stored)
 {
@@ -84,7 +87,9 @@ static struct cm_live_key *unwrap_key(struct cm_service *service, const struct c
     for (uint32_t v = 0; v < stored->version_count; v++) {
         const struct cm_stored_version *from = &stored->versions[v];
         struct cm_live_version *version = &key->versions[v];
-        size_t length, expected = from->state == CM_WIRE_KEY_DESTROYED ? 0 : stored->key_bits / 8;
+        size_t length, expected = from->state == CM_WIRE_KEY_DESTROYED
+                                      ? 0
+                                      : cm_key_bytes(&stored->attributes, stored->key_bits);
         version->number = from->number;
         version->state = from->state;
         version->created_unix_s = from->created_unix_s;

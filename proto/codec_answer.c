@@ -63,6 +63,7 @@ static int get_implementations(struct cm_arena *arena, const Ciphermill__Wire__I
                                                   .compiled = row->compiled,
                                                   .available = row->available,
                                                   .used = row->used,
+                                                  .used_for = (uint8_t)(row->used_for & 0xff),
                                                   .reason = row->reason};
     }
     answer->implementation_count = (uint32_t)wire->n_rows;
@@ -211,6 +212,7 @@ static int put_implementations(struct cm_arena *arena, const struct cm_answer *a
         rows[i].compiled = info->compiled;
         rows[i].available = info->available;
         rows[i].used = info->used;
+        rows[i].used_for = info->used_for;
         rows[i].reason = cm_codec_text(info->reason);
         pointers[i] = &rows[i];
     }

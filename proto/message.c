@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots: where the items of a batch stand in its body. */
+/* What messages say between their lines: how long a key is, and where the items of a batch stand. */
 #include "message.h"
 
 enum { BLOCK_BYTES = 16 };
+
+uint32_t cm_key_bytes(const struct cm_key_attributes *attributes, uint32_t key_bits)
+{
+    return key_bits / 8 * ((attributes->modes & UINT32_C(1) << CM_WIRE_XTS) != 0 ? 2 : 1);
+}
 
 /* Padding makes an item grow only where a message ends: in a single item or in the last part. */
 static bool grows(uint8_t mode, uint8_t direction, bool padding, uint8_t part)

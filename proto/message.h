@@ -10,7 +10,8 @@
 
 enum { CM_TOKEN_BYTES = 16, CM_OPERATION_ID_BYTES = 16, CM_KEY_ID_BYTES = 16, CM_KEY_NAME_MAX = 128 };
 
-enum cm_wire_mode { CM_WIRE_ECB = 1, CM_WIRE_CBC = 2, CM_WIRE_CTR = 3, CM_WIRE_GCM = 4 };
+enum cm_wire_mode { CM_WIRE_ECB = 1, CM_WIRE_CBC = 2, CM_WIRE_CTR = 3, CM_WIRE_GCM = 4, CM_WIRE_XTS = 5 };
+enum { CM_WIRE_MODE_LAST = CM_WIRE_XTS };
 enum cm_wire_direction { CM_WIRE_ENCRYPT = 1, CM_WIRE_DECRYPT = 2 };
 enum cm_wire_part { CM_WIRE_SINGLE = 0, CM_WIRE_FIRST = 1, CM_WIRE_MIDDLE = 2, CM_WIRE_LAST = 3 };
 enum cm_wire_key_state {
@@ -104,7 +105,7 @@ struct cm_key_version_info {
 struct cm_key_info {
     const char *name;
     struct cm_bytes id;
-    uint32_t key_bits;
+    uint32_t key_bits; /* of AES; see cm_key_bytes */
     struct cm_key_attributes attributes;
     uint32_t version_count;
     const struct cm_key_version_info *versions;
@@ -136,10 +137,16 @@ struct cm_call {
     /* Raw key bytes travel in the body, which the transport holds; never here. */
 };
 
+/* Which size classes of batches an implementation serves. 0 in a row that is `used` comes from a daemon that
+ * does not tell them apart. */
+enum { CM_WIRE_USED_SHORT = 1, CM_WIRE_USED_LONG = 2 };
+
 struct cm_implementation_info {
     uint8_t mode, direction;
     const char *implementation;
-    bool compiled, available, used;
+    bool compiled, available;
+    bool used;        /* for long batches */
+    uint8_t used_for; /* bits, CM_WIRE_USED_ */
     const char *reason;
 };
 
@@ -172,6 +179,10 @@ struct cm_answer {
     const struct cm_implementation_info *implementations;
     struct cm_server_status server;
 };
+
+/* Bytes of a key: key_bits / 8, and twice as many for XTS, which takes one AES key for the data and one for
+ * the tweak (IEEE Std 1619, section 5.1). */
+uint32_t cm_key_bytes(const struct cm_key_attributes *attributes, uint32_t key_bits);
 
 /* --- Slots: where the items of a batch stand in its body. PROTOCOL.md, "Slots" --- */
 

@@ -248,6 +248,8 @@ def _libcrypto():
         _crypto.EVP_CIPHER_CTX_new.restype = ctypes.c_void_p
         for bits in (128, 192, 256):
             getattr(_crypto, f"EVP_aes_{bits}_gcm").restype = ctypes.c_void_p
+        for bits in (128, 256):
+            getattr(_crypto, f"EVP_aes_{bits}_xts").restype = ctypes.c_void_p
     return _crypto
 
 
@@ -284,6 +286,27 @@ def gcm_seal(key, iv, data, aad=b"", tag_length=16):
 def gcm_open(key, iv, data, tag, aad=b""):
     """The plaintext by libcrypto, or None if the tag is wrong."""
     return _gcm(key, iv, aad, data, 0, tag=tag)
+
+
+def xts(key, tweak, data, decrypt=False):
+    """A data unit by libcrypto, under a key of 32 or 64 bytes: `openssl enc` knows no XTS."""
+    crypto = _libcrypto()
+    context = ctypes.c_void_p(crypto.EVP_CIPHER_CTX_new())
+    cipher = ctypes.c_void_p(getattr(crypto, f"EVP_aes_{len(key) * 4}_xts")())
+    out, length = ctypes.create_string_buffer(len(data)), ctypes.c_int(0)
+    try:
+        ok = crypto.EVP_CipherInit_ex(context, cipher, None, key, tweak, 0 if decrypt else 1)
+        ok &= crypto.EVP_CipherUpdate(context, out, ctypes.byref(length), data, len(data))
+        assert ok == 1 and length.value == len(data), "libcrypto refused the data unit"
+        return out.raw
+    finally:
+        crypto.EVP_CIPHER_CTX_free(context)
+
+
+def xts_units(key, data, first, unit_bytes, decrypt=False):
+    """Data units of so many bytes, the last one maybe shorter, numbered from `first`, as of a disk's image."""
+    return b"".join(xts(key, (first + n).to_bytes(16, "little"), data[at:at + unit_bytes], decrypt)
+                    for n, at in enumerate(range(0, len(data), unit_bytes)))
 
 
 def pattern(length, seed=1):
@@ -361,7 +384,8 @@ class Case(unittest.TestCase):
         return result
 
     def import_key(self, endpoint, name, key, modes="ecb,cbc,ctr", caller_iv=True):
-        self.ok(endpoint, "key", "import", name, "--algorithm", f"aes-{len(key) * 8}", "--modes", modes,
+        bits = len(key) * (4 if modes == "xts" else 8)
+        self.ok(endpoint, "key", "import", name, "--algorithm", f"aes-{bits}", "--modes", modes,
                 *(["--caller-iv"] if caller_iv else []), "--hex", "-", stdin=key.hex().encode())
         return key
 

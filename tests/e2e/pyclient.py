@@ -126,7 +126,7 @@ STATUS = {1: ("server", S), 2: ("identity", S), 3: ("may_administer", U), 4: ("u
           6: ("connections", U), 7: ("inflight_bytes", U), 8: ("inflight_limit_bytes", U), 9: ("keys", U),
           10: ("draining", U)}
 IMPLEMENTATION = {1: ("mode", U), 2: ("direction", U), 3: ("implementation", S), 4: ("compiled", U),
-                  5: ("available", U), 6: ("used", U), 7: ("reason", S)}
+                  5: ("available", U), 6: ("used", U), 7: ("reason", S), 8: ("used_for", U)}
 ANSWER = {1: ("request_id", U), 2: ("status", U), 3: ("text", S),
           16: ("key_handle", {1: ("handle", U), 2: ("key", KEY_INFO)}),
           17: ("key", KEY_INFO),
@@ -138,10 +138,16 @@ ANSWER = {1: ("request_id", U), 2: ("status", U), 3: ("text", S),
 
 MAGIC, VERSION, PREFIX, ALIGN = b"CMIL", 1, 16, 64
 F_HELLO, F_WELCOME, F_BATCH, F_BATCH_REPLY, F_CALL, F_ANSWER, F_GOODBYE, F_REFUSAL = range(1, 9)
-ECB, CBC, CTR, GCM = 1, 2, 3, 4
+ECB, CBC, CTR, GCM, XTS = 1, 2, 3, 4, 5
 ENCRYPT, DECRYPT = 1, 2
 SINGLE, FIRST, MIDDLE, LAST = 0, 1, 2, 3
-OK, BAD_REQUEST, TOO_LARGE, VERSION_MISMATCH, OVERLOADED, GOING_AWAY, SESSION_FULL = 0, 1, 3, 4, 16, 17, 23
+OK, BAD_REQUEST, UNSUPPORTED, TOO_LARGE, VERSION_MISMATCH, OVERLOADED, GOING_AWAY, SESSION_FULL = 0, 1, 2, 3, 4, 16, 17, 23
+BAD_LENGTH, BAD_IV, BAD_ATTRIBUTES = 7, 8, 22
+
+
+def tweak(number):
+    """XTS: the tweak of the data unit of that number."""
+    return number.to_bytes(16, "little")
 
 
 def round_up(value, step):

@@ -6,9 +6,10 @@ import socket
 import sys
 import threading
 
-from harness import SANITIZE, Case, gcm_seal, main, openssl, pattern, process_status, run
-from pyclient import (BAD_REQUEST, CBC, CTR, DECRYPT, ECB, ENCRYPT, FIRST, GCM, LAST, MIDDLE, VERSION_MISMATCH, Client,
-                      Refused, encode, HELLO, F_HELLO, frame, decode, REFUSAL)
+from harness import MIB, SANITIZE, Case, gcm_seal, main, openssl, pattern, process_status, run, xts
+from pyclient import (BAD_ATTRIBUTES, BAD_IV, BAD_LENGTH, BAD_REQUEST, CBC, CTR, DECRYPT, ECB, ENCRYPT, FIRST, GCM, LAST,
+                      MIDDLE, OK, UNSUPPORTED, VERSION_MISMATCH, XTS, Client, Refused, encode, HELLO, F_HELLO, frame,
+                      decode, REFUSAL, tweak)
 
 WORDS = {ECB: "ecb", CBC: "cbc", CTR: "ctr"}
 MESSAGES = [pattern(size, size + 1) for size in (0, 1, 5, 15, 16, 17, 64, 1000, 4096, 100001)]
@@ -59,6 +60,64 @@ class PythonClient(Case):
         self.assertEqual(back.statuses, [5 if n == 3 else 0 for n in range(len(MESSAGES))])
         self.assertEqual([out for n, out in enumerate(back.outputs) if n != 3],
                          [plain for n, plain in enumerate(MESSAGES) if n != 3])
+
+    def test_xts_as_libcrypto(self):
+        units = [pattern(size, size) for size in (16, 17, 31, 32, 33, 512, 4096, 4099, 100001)]
+        numbers = [0, 1, 255, 256, 1 << 32, (1 << 64) - 1, 1 << 64, (1 << 128) - 1, 7]
+        for endpoint in (self.d.unix, self.d.tcp):
+            for bits in (128, 256):
+                key = pattern(bits // 4, bits + len(endpoint))
+                self.client().create_key(f"x{bits}-{endpoint[:3]}", bits, [XTS], key)
+                client = self.client(endpoint)
+                handle = client.open_key(f"x{bits}-{endpoint[:3]}")
+                tweaks = [tweak(number) for number in numbers]
+                wanted = [xts(key, *pair) for pair in zip(tweaks, units)]
+                reply = client.batch(handle, XTS, ENCRYPT, units, ivs=tweaks)
+                self.assertEqual((reply.outputs, set(reply.statuses), reply.ivs[0]), (wanted, {OK}, b""))
+                self.assertEqual(client.batch(handle, XTS, DECRYPT, wanted, ivs=tweaks).outputs, units)
+
+    def test_xts_fails_item_by_item(self):
+        key = pattern(32, 40)
+        client = self.client()
+        handle = client.ephemeral_key(128, [XTS], key)
+        good = pattern(40)
+        for direction in (ENCRYPT, DECRYPT):
+            reply = client.batch(handle, XTS, direction, [good, good[:15], b"", good, good],
+                                 ivs=[tweak(1), tweak(2), tweak(3), bytes(15), tweak(5)])
+            self.assertEqual(reply.statuses, [OK, BAD_LENGTH, BAD_LENGTH, BAD_IV, OK])
+            self.assertEqual(reply.outputs, [xts(key, tweak(1), good, direction == DECRYPT), b"", b"", b"",
+                                             xts(key, tweak(5), good, direction == DECRYPT)])
+            self.assertEqual(client.batch(handle, XTS, direction, [good]).statuses, [BAD_IV])
+            reply = client.batch(handle, XTS, direction, [good[:32]], ivs=[tweak(1)], parts=[FIRST], operations=[1])
+            self.assertEqual(reply.statuses, [UNSUPPORTED])
+            with self.assertRaises(Refused) as caught:
+                client.batch(handle, XTS, direction, [good[:32]], ivs=[tweak(1)], padding=True)
+            self.assertEqual(caught.exception.status, BAD_REQUEST)
+
+    def test_xts_at_its_longest_data_unit(self):
+        config = self.write("wide.conf", b'limits { frame = "40MiB" item = "17MiB" inflight-per-connection = "64MiB" }\n')
+        d = self.daemon("--config", config, name="wide")
+        key = pattern(64, 41)
+        client = self.client(d.unix)
+        handle = client.ephemeral_key(256, [XTS], key)
+        most = pattern(16 * MIB, 42)
+        reply = client.batch(handle, XTS, ENCRYPT, [most, most + b"x"], ivs=[tweak(1), tweak(2)])
+        self.assertEqual(reply.statuses, [OK, BAD_LENGTH])
+        self.assertEqual(reply.outputs, [xts(key, tweak(1), most), b""])
+
+    def test_xts_keys(self):
+        client = self.client()
+        half = pattern(32, 43)
+        for bits, modes, raw, status in ((128, [XTS], half[:16] * 2, BAD_REQUEST), (256, [XTS], half * 2, BAD_REQUEST),
+                                         (128, [XTS], half[:16], BAD_REQUEST), (192, [XTS], b"", BAD_ATTRIBUTES),
+                                         (192, [XTS], pattern(48), BAD_ATTRIBUTES),
+                                         (128, [XTS, CTR], b"", BAD_ATTRIBUTES), (128, [XTS, GCM], b"", BAD_ATTRIBUTES)):
+            for make in (lambda *a, **k: client.ephemeral_key(*a, **k), lambda *a, **k: client.create_key("no", *a, **k)):
+                with self.assertRaises(Refused) as caught:
+                    make(bits, modes, raw)
+                self.assertEqual(caught.exception.status, status, (bits, modes))
+        made = client.create_key("disk", 256, [XTS])
+        self.assertEqual((made["key_bits"], made["attributes"]["modes"]), (256, 1 << XTS))
 
     def test_slots_of_other_alignment_and_gap(self):
         client = self.client()

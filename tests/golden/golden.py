@@ -114,6 +114,10 @@ def frames(more):
         "batch_parts": frame(BATCH, message(f1=4, f2=7, f4=3, f5=1, f9=[16, 32, 7, 1], f14=[1, 2, 3, 0],
                                             f15=[70000, 5, 6, 0]),
                              slots((run(0, 16), 16), (run(0, 32), 32), (run(0, 7), 16), (b"x", 16))),
+        # XTS: data units 1,337 and 1,338, the second with a ragged end; a tweak is a number, little-endian.
+        "batch_xts": frame(BATCH, message(f1=8, f2=7, f4=5, f5=1, f9=[32, 17], f10=[16],
+                                          f11=(1337).to_bytes(16, "little") + (1338).to_bytes(16, "little")),
+                           slots((run(0, 32), 32), (run(0, 17), 32))),
         "batch_empty": frame(BATCH, message(f1=5, f2=7, f4=1, f5=1)),
         # GCM, sealing: what the daemon made comes back; the second of three items failed.
         "batch_reply_gcm": frame(BATCH_REPLY, message(f1=6, f4=2, f5=[1, 0, 300], f6=[0, 7, 0], f7=12,
@@ -132,6 +136,10 @@ def frames(more):
                                                f32=message(f1="mixed", f2=256, f3=message(f1=31, f2=True, f3=True), f4=True))),
         "call_import_key": frame(CALL, message(f1=20, f2=OPERATION_ID,
                                                f32=message(f1="plain", f2=256, f3=block_modes, f5=True)), run(0, 32)),
+        # AES-128 in XTS: two keys of 16 bytes.
+        "call_import_xts": frame(CALL, message(f1=21, f2=OPERATION_ID,
+                                               f32=message(f1="disk", f2=128, f3=message(f1=1 << 5, f2=True, f3=True),
+                                                           f5=True)), run(0, 32)),
         "call_list_keys": frame(CALL, message(f1=17, f33=message(f1="orders", f2=100))),
         "call_describe_key": frame(CALL, message(f1=18, f34=message(f1="orders"))),
         "call_destroy_key": frame(CALL, message(f1=19, f2=OPERATION_ID, f35=message(f1="orders"))),
@@ -145,6 +153,10 @@ def frames(more):
             message(f1=1, f2=2, f3="first", f4=True, f5=True, f6=True),
             message(f1=1, f2=2, f3="second", f4=True, f5=True, f7="another one is faster"),
             message(f1=4, f2=1, f3="third", f4=True, f7="processor lacks it")]))),
+        # Which size class an implementation serves: one short batches, the other long ones.
+        "answer_size_classes": frame(ANSWER, message(f1=15, f19=message(f1=[
+            message(f1=5, f2=1, f3="first", f4=True, f5=True, f8=1),
+            message(f1=5, f2=1, f3="second", f4=True, f5=True, f6=True, f8=2)]))),
         "answer_server_status": frame(ANSWER, message(f1=14, f20=message(
             f1="ciphermilld 0.1.0", f2="uid:1000", f4=123456789, f5=2, f6=17, f7=1 << 33, f8=1 << 34, f9=3, f10=True))),
     }

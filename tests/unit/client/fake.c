@@ -308,7 +308,7 @@ static void fill_answer(struct fake_peer *peer, struct cm_answer *answer, struct
                         char (*names)[8])
 {
     static const struct cm_implementation_info row = {
-        CM_WIRE_CTR, CM_WIRE_ENCRYPT, "portable", true, true, true, ""};
+        CM_WIRE_CTR, CM_WIRE_ENCRYPT, "portable", true, true, true, 3, ""};
     struct fake *fake = peer->fake;
     const struct cm_call *call = &peer->call;
     switch (call->kind) {

@@ -169,6 +169,10 @@ void fixture_on_answer(void *context, const struct cm_answer *answer)
                               .more = answer->more,
                               .server = answer->server};
     snprintf(kept->text, sizeof kept->text, "%s", answer->text);
+    for (uint32_t i = 0; i < answer->implementation_count && i < sizeof kept->used; i++) {
+        kept->used[i] = answer->implementations[i].used;
+        kept->used_for[i] = answer->implementations[i].used_for;
+    }
     for (uint32_t i = 0; i < answer->key_count && i < 8; i++) {
         const struct cm_key_info *key = &answer->keys[i];
         snprintf(kept->keys[i].name, sizeof kept->keys[i].name, "%s", key->name);
@@ -212,7 +216,8 @@ uint32_t fixture_ephemeral(struct fixture *f, struct cm_peer_state *peer, uint32
         .kind = CM_CALL_EPHEMERAL_KEY,
         .key_bits = key_bits,
         .attributes = {.modes = modes, .caller_iv = caller_iv, .tag_length = tag_length}};
-    struct answered answered = fixture_call(f, peer, &call, key, key != NULL ? key_bits / 8 : 0);
+    struct answered answered =
+        fixture_call(f, peer, &call, key, key != NULL ? cm_key_bytes(&call.attributes, key_bits) : 0);
     ck_assert_msg(answered.status == CM_STATUS_OK, "%s", answered.text);
     ck_assert_int_eq(answered.kind, CM_ANSWER_KEY_HANDLE);
     return answered.handle;
@@ -234,7 +239,7 @@ struct answered fixture_import(struct fixture *f, struct cm_peer_state *peer, co
                                  .key_bits = key_bits,
                                  .attributes = {.modes = modes, .caller_iv = true},
                                  .import = key != NULL};
-    return fixture_call(f, peer, &call, key, key != NULL ? key_bits / 8 : 0);
+    return fixture_call(f, peer, &call, key, key != NULL ? cm_key_bytes(&call.attributes, key_bits) : 0);
 }
 
 struct answered fixture_named(struct fixture *f, struct cm_peer_state *peer, enum cm_call_kind kind,
@@ -348,7 +353,7 @@ size_t reference_encrypt(uint8_t mode, const uint8_t *key, uint32_t key_bits, bo
                          size_t iv_length, const uint8_t *aad, size_t aad_length, const uint8_t *in,
                          size_t length, uint8_t *ret_out, uint8_t *ret_tag, size_t tag_length)
 {
-    static const char *const names[] = {"", "ecb", "cbc", "ctr", "gcm"};
+    static const char *const names[] = {"", "ecb", "cbc", "ctr", "gcm", "xts"};
     char name[32];
     int done = 0, more = 0;
     snprintf(name, sizeof name, "aes-%u-%s", key_bits, names[mode]);

@@ -54,6 +54,8 @@ struct answered {
     bool more;
     char text[FIXTURE_TEXT_BYTES];
     struct cm_server_status server;
+    bool used[64]; /* of the first implementations */
+    uint8_t used_for[64];
     struct {
         char name[CM_KEY_NAME_MAX + 1];
         size_t id_length;
@@ -109,6 +111,7 @@ void fill(uint8_t *bytes, size_t length, uint8_t seed);
 
 #define MODE_BIT(mode) (UINT32_C(1) << (mode))
 enum { BLOCK_MODES = 1 << CM_WIRE_ECB | 1 << CM_WIRE_CBC | 1 << CM_WIRE_CTR, GCM_MODE = 1 << CM_WIRE_GCM };
+enum { XTS_MODE = 1 << CM_WIRE_XTS }; /* its keys are twice as long as key_bits says */
 
 /* Runs a suite; main's result. */
 int fixture_main(Suite *suite);

@@ -42,9 +42,18 @@ static const struct {
     /* directions in CTR */
     {MODE_BIT(CM_WIRE_CTR), 1, 0, 0, 256, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
     {BLOCK_MODES, 0, 1, 0, 256, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    /* XTS stands alone, whatever is asked for, and has no AES-192 */
+    {XTS_MODE, 0, 0, 0, 128, 0, CM_STATUS_OK, XTS_MODE, 0},
+    {XTS_MODE, 1, 0, 0, 256, 1, CM_STATUS_OK, XTS_MODE, 0},
+    {XTS_MODE, 0, 0, 0, 192, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {XTS_MODE, 0, 0, 0, 512, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {XTS_MODE, 0, 0, 16, 256, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {XTS_MODE | MODE_BIT(CM_WIRE_ECB), 1, 1, 0, 256, 1, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {XTS_MODE | BLOCK_MODES, 1, 1, 0, 256, 1, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {XTS_MODE | GCM_MODE, 1, 1, 0, 256, 1, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
     /* modes, sizes, tags */
     {1, 1, 1, 0, 256, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
-    {32, 1, 1, 0, 256, 1, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
+    {64, 1, 1, 0, 256, 1, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
     {0, 0, 0, 0, 0, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
     {0, 0, 0, 0, 127, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
     {0, 0, 0, 0, 512, 0, CM_STATUS_BAD_ATTRIBUTES, 0, 0},
@@ -79,11 +88,29 @@ START_TEST(attributes)
 }
 END_TEST
 
+START_TEST(halves)
+{
+    uint8_t bytes[64];
+    for (size_t length = 32; length <= 64; length += 32) {
+        fill(bytes, sizeof bytes, 9);
+        ck_assert(!cm_xts_halves_equal(bytes, length));
+        memcpy(bytes + length / 2, bytes, length / 2);
+        ck_assert(cm_xts_halves_equal(bytes, length));
+        for (size_t bit = 0; bit < 8 * length; bit++) {
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            ck_assert(!cm_xts_halves_equal(bytes, length));
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("attributes");
     TCase *all = tcase_create("all");
     tcase_add_test(all, names);
+    tcase_add_test(all, halves);
     tcase_add_loop_test(all, attributes, 0, sizeof cases / sizeof cases[0]);
     suite_add_tcase(suite, all);
     return fixture_main(suite);

@@ -78,6 +78,35 @@ START_TEST(ephemeral_keys_have_the_same_rules)
 }
 END_TEST
 
+START_TEST(an_xts_key_is_two_that_differ)
+{
+    uint8_t bytes[64], id[16];
+    struct cm_call call = {.kind = CM_CALL_EPHEMERAL_KEY, .attributes = {.modes = XTS_MODE}};
+    for (call.key_bits = 128; call.key_bits <= 256; call.key_bits += 128) {
+        size_t half = call.key_bits / 8;
+        fill(bytes, sizeof bytes, (uint8_t)half);
+        for (size_t length = half; length <= 2 * half; length += half / 2)
+            ck_assert_uint_eq(fixture_call(&f, user, &call, bytes, length).status,
+                              length == 2 * half ? CM_STATUS_OK : CM_STATUS_BAD_REQUEST);
+        memcpy(bytes + half, bytes, half);
+        struct answered answered = fixture_call(&f, user, &call, bytes, 2 * half);
+        ck_assert_uint_eq(answered.status, CM_STATUS_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(answered.text, "halves"));
+        struct cm_call import = call;
+        import.kind = CM_CALL_CREATE_KEY;
+        import.operation_id = (struct cm_bytes){id, sizeof id};
+        import.name = "halves";
+        import.import = true;
+        memset(id, (int)half, sizeof id);
+        answered = fixture_call(&f, root, &import, bytes, 2 * half);
+        ck_assert_uint_eq(answered.status, CM_STATUS_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(answered.text, "halves"));
+        ck_assert_uint_eq(fixture_call(&f, user, &call, NULL, 0).status, CM_STATUS_OK);
+    }
+    ck_assert_uint_eq(fixture_named(&f, root, CM_CALL_LIST_KEYS, "", 0).key_count, 0);
+}
+END_TEST
+
 START_TEST(create_describe_list_open)
 {
     struct answered answered = fixture_import(&f, root, "orders", 0, NULL, 256, 1);
@@ -250,7 +279,16 @@ START_TEST(status_and_implementations)
                  i++)
                 count++;
     ck_assert_uint_eq(answered.implementation_count, count);
-    ck_assert_uint_ge(count, 8);
+    ck_assert_uint_ge(count, 10);
+    /* Each size class of each mode and direction is served by one of them. */
+    unsigned serving[2] = {0, 0};
+    for (uint32_t i = 0; i < answered.implementation_count; i++) {
+        serving[0] += (answered.used_for[i] & CM_WIRE_USED_SHORT) != 0;
+        serving[1] += (answered.used_for[i] & CM_WIRE_USED_LONG) != 0;
+        ck_assert(answered.used[i] == ((answered.used_for[i] & CM_WIRE_USED_LONG) != 0));
+    }
+    ck_assert_uint_eq(serving[0], 10);
+    ck_assert_uint_eq(serving[1], 10);
 }
 END_TEST
 
@@ -274,6 +312,7 @@ int main(void)
     tcase_add_test(all, administration_needs_the_right);
     tcase_add_test(all, key_bytes_stay_off_plain_tcp);
     tcase_add_test(all, ephemeral_keys_have_the_same_rules);
+    tcase_add_test(all, an_xts_key_is_two_that_differ);
     tcase_add_test(all, create_describe_list_open);
     tcase_add_test(all, names);
     tcase_add_test(all, changes_need_an_operation_id_and_imports_their_bytes);

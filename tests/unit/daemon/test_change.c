@@ -8,7 +8,7 @@
 
 static struct fixture f;
 static struct cm_peer_state *root, *user;
-static uint8_t key[32];
+static uint8_t key[64];
 
 static void greet(void)
 {
@@ -44,6 +44,25 @@ static uint32_t open_status(const char *name, uint32_t *ret_handle)
     return answered.status;
 }
 
+/* Encrypts a data unit with the whole of `key`, 64 bytes. */
+static uint32_t xts_status(uint32_t handle)
+{
+    struct run run;
+    uint8_t expected[100], plain[100];
+    run_init(&run, handle, CM_WIRE_XTS, CM_WIRE_ENCRYPT, 1, 100, 1);
+    run.iv_lengths[0] = 16;
+    run.batch.iv_lengths = run.iv_lengths;
+    run_layout(&run, 1);
+    memcpy(plain, run.body, 100);
+    uint32_t status = run_all(&run, &f, user, 0)->status;
+    if (status == CM_STATUS_OK) {
+        reference_encrypt(CM_WIRE_XTS, key, 256, false, run.ivs, 16, NULL, 0, plain, 100, expected, NULL, 0);
+        ck_assert_mem_eq(run.body, expected, 100);
+    }
+    run_done(&run);
+    return status;
+}
+
 static uint32_t ecb_status(uint32_t handle)
 {
     struct run run;
@@ -63,16 +82,20 @@ START_TEST(keys_outlive_the_daemon)
 {
     uint32_t handle;
     ck_assert_uint_eq(fixture_import(&f, root, "k", BLOCK_MODES, key, 256, 1).status, CM_STATUS_OK);
+    ck_assert_uint_eq(fixture_import(&f, root, "disk", XTS_MODE, key, 256, 5).status, CM_STATUS_OK);
     ck_assert_uint_eq(fixture_import(&f, root, "gone", 0, NULL, 128, 2).status, CM_STATUS_OK);
     ck_assert_uint_eq(fixture_named(&f, root, CM_CALL_DESTROY_KEY, "gone", 3).status, CM_STATUS_OK);
     leave();
     greet();
     ck_assert_uint_eq(open_status("k", &handle), CM_STATUS_OK);
     ck_assert_uint_eq(ecb_status(handle), CM_STATUS_OK);
+    ck_assert_uint_eq(open_status("disk", &handle), CM_STATUS_OK);
+    ck_assert_uint_eq(xts_status(handle), CM_STATUS_OK);
     ck_assert_uint_eq(open_status("gone", &handle), CM_STATUS_KEY_UNUSABLE);
     struct answered list = fixture_named(&f, root, CM_CALL_LIST_KEYS, "", 0);
-    ck_assert_uint_eq(list.key_count, 1);
-    ck_assert_str_eq(list.keys[0].name, "k");
+    ck_assert_uint_eq(list.key_count, 2);
+    ck_assert_str_eq(list.keys[0].name, "disk");
+    ck_assert_str_eq(list.keys[1].name, "k");
     ck_assert_uint_eq(fixture_import(&f, root, "gone", 0, NULL, 128, 4).status, CM_STATUS_EXISTS);
 }
 END_TEST

@@ -7,7 +7,7 @@
 
 static struct fixture f;
 static struct cm_peer_state *peer;
-static uint32_t gcm, blocks, no_iv, encrypt_only, decrypt_only, short_tag;
+static uint32_t gcm, blocks, no_iv, encrypt_only, decrypt_only, short_tag, xts;
 
 static uint32_t directed(bool encrypt, bool decrypt)
 {
@@ -22,6 +22,7 @@ static void start(void)
 {
     fixture_init(&f);
     f.options.limits.item_bytes = 1000;
+    f.options.limits.session_keys = 8;
     ck_assert_msg(fixture_start(&f) == 0, "%s", f.text);
     peer = fixture_peer(&f, &fixture_user);
     gcm = fixture_ephemeral(&f, peer, GCM_MODE, true, 0, NULL, 128);
@@ -29,6 +30,7 @@ static void start(void)
     no_iv = fixture_ephemeral(&f, peer, BLOCK_MODES, false, 0, NULL, 128);
     encrypt_only = directed(true, false);
     decrypt_only = directed(false, true);
+    xts = fixture_ephemeral(&f, peer, XTS_MODE, false, 0, NULL, 128);
     short_tag = fixture_ephemeral(&f, peer, GCM_MODE, true, 8, NULL, 128);
 }
 
@@ -97,7 +99,7 @@ END_TEST
 START_TEST(modes_and_directions)
 {
     struct run run;
-    for (uint8_t mode = CM_WIRE_ECB; mode <= CM_WIRE_GCM; mode++) {
+    for (uint8_t mode = CM_WIRE_ECB; mode <= CM_WIRE_MODE_LAST; mode++) {
         usual(&run, mode == CM_WIRE_GCM ? blocks : gcm, mode, CM_WIRE_ENCRYPT);
         refused(&run, CM_STATUS_NOT_PERMITTED);
     }
@@ -107,7 +109,7 @@ START_TEST(modes_and_directions)
     refused(&run, CM_STATUS_NOT_PERMITTED);
     usual(&run, encrypt_only, CM_WIRE_GCM, CM_WIRE_ENCRYPT);
     done_well(&run);
-    static const uint8_t unknown[] = {0, 5, 255};
+    static const uint8_t unknown[] = {0, CM_WIRE_MODE_LAST + 1, 255};
     for (size_t i = 0; i < sizeof unknown; i++) {
         usual(&run, gcm, CM_WIRE_GCM, CM_WIRE_ENCRYPT);
         run.batch.mode = unknown[i];
@@ -122,7 +124,7 @@ END_TEST
 START_TEST(padding_goes_with_ecb_and_cbc)
 {
     struct run run;
-    for (uint8_t mode = CM_WIRE_ECB; mode <= CM_WIRE_GCM; mode++) {
+    for (uint8_t mode = CM_WIRE_ECB; mode <= CM_WIRE_MODE_LAST; mode++) {
         usual(&run, mode == CM_WIRE_GCM ? gcm : blocks, mode, CM_WIRE_ENCRYPT);
         run.batch.padding = true;
         run_layout(&run, 1);
@@ -339,6 +341,47 @@ START_TEST(lengths_of_blocks)
 }
 END_TEST
 
+START_TEST(tweaks)
+{
+    static const uint32_t wrong[] = {0, 1, 12, 15, 17, 32};
+    struct run run;
+    for (uint8_t direction = CM_WIRE_ENCRYPT; direction <= CM_WIRE_DECRYPT; direction++) {
+        usual(&run, xts, CM_WIRE_XTS, direction); /* it asks for no permission */
+        done_well(&run);
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+            usual(&run, xts, CM_WIRE_XTS, direction);
+            run.iv_lengths[1] = wrong[i];
+            run_layout(&run, 1);
+            second_fails(&run, CM_STATUS_BAD_IV);
+        }
+        /* The daemon makes none. */
+        run_init(&run, xts, CM_WIRE_XTS, direction, 2, 32, 1);
+        const struct cm_batch_reply *reply = run_all(&run, &f, peer, 0);
+        ck_assert_uint_eq(reply->status, CM_STATUS_OK);
+        ck_assert_uint_eq(run_status(&run, 0), CM_STATUS_BAD_IV);
+        ck_assert_uint_eq(run_status(&run, 1), CM_STATUS_BAD_IV);
+        ck_assert_uint_eq(reply->iv_length, 0);
+        run_done(&run);
+    }
+}
+END_TEST
+
+START_TEST(lengths_of_data_units)
+{
+    struct run run;
+    for (uint8_t direction = CM_WIRE_ENCRYPT; direction <= CM_WIRE_DECRYPT; direction++)
+        for (uint32_t length = 0; length <= 40; length++) {
+            usual(&run, xts, CM_WIRE_XTS, direction);
+            run.lengths[1] = length;
+            run_layout(&run, 1);
+            if (length < 16)
+                second_fails(&run, CM_STATUS_BAD_LENGTH);
+            else
+                done_well(&run);
+        }
+}
+END_TEST
+
 START_TEST(an_arena_too_small_is_a_status)
 {
     struct run run;
@@ -378,6 +421,8 @@ int main(void)
     tcase_add_test(all, ivs);
     tcase_add_test(all, callers_iv_needs_the_attribute);
     tcase_add_test(all, lengths_of_blocks);
+    tcase_add_test(all, tweaks);
+    tcase_add_test(all, lengths_of_data_units);
     tcase_add_test(all, an_arena_too_small_is_a_status);
     suite_add_tcase(suite, all);
     return fixture_main(suite);

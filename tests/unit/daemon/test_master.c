@@ -143,7 +143,7 @@ START_TEST(wrapping_binds_the_row)
 {
     struct cm_master master;
     bool made;
-    uint8_t bytes[32], back[32];
+    uint8_t bytes[64], back[64];
     size_t length = 0;
     ck_assert_int_eq(load(true, &master, &made), 0);
     fill(bytes, sizeof bytes, 2);
@@ -176,6 +176,16 @@ START_TEST(wrapping_binds_the_row)
     struct cm_master other = master;
     other.wrapping[0] ^= 1;
     ck_assert_int_eq(cm_master_unwrap(&other, &key, &version, back, &length), -1);
+
+    /* The longest key there is. */
+    again = version;
+    ck_assert_int_eq(cm_master_wrap(&master, &key, &again, bytes, 64), 0);
+    ck_assert_uint_eq(again.wrapped_length, CM_WRAPPED_MAX_BYTES);
+    ck_assert_int_eq(cm_master_unwrap(&master, &key, &again, back, &length), 0);
+    ck_assert_uint_eq(length, 64);
+    ck_assert_mem_eq(back, bytes, 64);
+    again.wrapped_length++;
+    ck_assert_int_eq(cm_master_unwrap(&master, &key, &again, back, &length), -1);
 
     /* A destroyed version is vouched for as well. */
     struct cm_stored_version stone = {.number = 1, .state = CM_WIRE_KEY_DESTROYED, .created_unix_s = 77};

@@ -90,8 +90,12 @@ START_TEST(samples)
     expect(text, "ciphermill_wake_seconds 0.000016500");
     expect(text, "ciphermill_connections_closed_total{reason=\"stalled\"} 2");
     expect(text, "ciphermill_connections 4");
-    ck_assert_ptr_nonnull(
-        strstr(text, "\nciphermill_implementation_info{mode=\"ctr\",direction=\"encrypt\",name=\""));
+    ck_assert_ptr_nonnull(strstr(
+        text,
+        "\nciphermill_implementation_info{mode=\"ctr\",direction=\"encrypt\",batches=\"short\",name=\""));
+    ck_assert_ptr_nonnull(strstr(
+        text,
+        "\nciphermill_implementation_info{mode=\"xts\",direction=\"decrypt\",batches=\"long\",name=\""));
     free(text);
 }
 END_TEST

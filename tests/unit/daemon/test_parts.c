@@ -296,6 +296,28 @@ START_TEST(gcm_decrypts_in_one_piece_only)
 }
 END_TEST
 
+START_TEST(a_data_unit_has_no_parts)
+{
+    uint32_t handle = fixture_ephemeral(&f, peer, XTS_MODE, false, 0, NULL, 256);
+    for (uint8_t direction = CM_WIRE_ENCRYPT; direction <= CM_WIRE_DECRYPT; direction++) {
+        struct run run;
+        run_init(&run, handle, CM_WIRE_XTS, direction, 2, 32, 3);
+        run.parts[0] = CM_WIRE_FIRST;
+        run.operations[0] = 1;
+        run.batch.parts = run.parts;
+        run.batch.operations = run.operations;
+        run.iv_lengths[0] = run.iv_lengths[1] = 16;
+        run.batch.iv_lengths = run.iv_lengths;
+        run_layout(&run, 3);
+        ck_assert_uint_eq(run_all(&run, &f, peer, 0)->status, CM_STATUS_OK);
+        ck_assert_uint_eq(run_status(&run, 0), CM_STATUS_UNSUPPORTED);
+        ck_assert_uint_eq(run_status(&run, 1), CM_STATUS_OK);
+        ck_assert_uint_eq(peer->operation_count, 0);
+        run_done(&run);
+    }
+}
+END_TEST
+
 START_TEST(operations_limit)
 {
     for (uint32_t number = 1; number <= 4; number++)
@@ -410,6 +432,7 @@ int main(void)
     tcase_add_test(all, parts_must_agree);
     tcase_add_test(all, no_iv_rule_is_got_round);
     tcase_add_test(all, gcm_decrypts_in_one_piece_only);
+    tcase_add_test(all, a_data_unit_has_no_parts);
     tcase_add_test(all, operations_limit);
     tcase_add_test(all, cancelled_and_timed_out);
     tcase_add_test(all, a_busy_operation_ends_when_its_job_does);

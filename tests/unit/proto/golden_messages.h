@@ -86,6 +86,17 @@ static const struct cm_batch golden_batch_parts = {
     .operations = U32(70000, 5, 6, 0),
 };
 
+static const struct cm_batch golden_batch_xts = {
+    .request_id = 8,
+    .key_handle = 7,
+    .mode = CM_WIRE_XTS,
+    .direction = CM_WIRE_ENCRYPT,
+    .count = 2,
+    .lengths = U32(32, 17),
+    .iv_lengths = U32(16, 16),
+    .ivs = BYTES(0x39, 0x05, 0, 0, ZERO4, ZERO4, ZERO4, 0x3a, 0x05, 0, 0, ZERO4, ZERO4, ZERO4),
+};
+
 static const struct cm_batch golden_batch_empty = {
     .request_id = 5, .key_handle = 7, .mode = CM_WIRE_ECB, .direction = CM_WIRE_ENCRYPT};
 
@@ -141,6 +152,15 @@ static const struct cm_call golden_call_import_key = {
     .attributes = BLOCK_MODES,
     .import = true,
 };
+static const struct cm_call golden_call_import_xts = {
+    .request_id = 21,
+    .operation_id = BYTES(RUN16(0x70)),
+    .kind = CM_CALL_CREATE_KEY,
+    .name = "disk",
+    .key_bits = 128,
+    .attributes = {.modes = 32, .encrypt = true, .decrypt = true},
+    .import = true,
+};
 static const struct cm_call golden_call_list_keys = {
     .request_id = 17, .kind = CM_CALL_LIST_KEYS, .name = "orders", .number = 100};
 static const struct cm_call golden_call_describe_key = {
@@ -179,10 +199,17 @@ static const struct cm_answer golden_answer_implementations = {
     .implementation_count = 3,
     .implementations =
         (const struct cm_implementation_info[]){
-            {CM_WIRE_ECB, CM_WIRE_DECRYPT, "first", true, true, true, ""},
-            {CM_WIRE_ECB, CM_WIRE_DECRYPT, "second", true, true, false, "another one is faster"},
-            {CM_WIRE_GCM, CM_WIRE_ENCRYPT, "third", true, false, false, "processor lacks it"}},
+            {CM_WIRE_ECB, CM_WIRE_DECRYPT, "first", true, true, true, 0, ""},
+            {CM_WIRE_ECB, CM_WIRE_DECRYPT, "second", true, true, false, 0, "another one is faster"},
+            {CM_WIRE_GCM, CM_WIRE_ENCRYPT, "third", true, false, false, 0, "processor lacks it"}},
 };
+static const struct cm_answer golden_answer_size_classes = {
+    .request_id = 15,
+    .kind = CM_ANSWER_IMPLEMENTATIONS,
+    .implementation_count = 2,
+    .implementations = (const struct cm_implementation_info[]){
+        {CM_WIRE_XTS, CM_WIRE_ENCRYPT, "first", true, true, false, CM_WIRE_USED_SHORT, ""},
+        {CM_WIRE_XTS, CM_WIRE_ENCRYPT, "second", true, true, true, CM_WIRE_USED_LONG, ""}}};
 static const struct cm_answer golden_answer_server_status = {
     .request_id = 14,
     .kind = CM_ANSWER_SERVER_STATUS,

@@ -148,6 +148,7 @@ static void same_implementation(const struct cm_implementation_info *a,
     SAME(compiled);
     SAME(available);
     SAME(used);
+    SAME(used_for);
     same_text(a->reason, b->reason);
 }
 

@@ -63,6 +63,7 @@ static const struct golden {
     FRAME(batch, BATCH, batch_cbc),
     FRAME(batch, BATCH, batch_gcm),
     FRAME(batch, BATCH, batch_parts),
+    FRAME(batch, BATCH, batch_xts),
     FRAME(batch, BATCH, batch_empty),
     FRAME(batch_reply, BATCH_REPLY, batch_reply_cbc),
     FRAME(batch_reply, BATCH_REPLY, batch_reply_gcm),
@@ -75,6 +76,7 @@ static const struct golden {
     FRAME(call, CALL, call_get_implementations),
     FRAME(call, CALL, call_create_key),
     FRAME(call, CALL, call_import_key),
+    FRAME(call, CALL, call_import_xts),
     FRAME(call, CALL, call_list_keys),
     FRAME(call, CALL, call_describe_key),
     FRAME(call, CALL, call_destroy_key),
@@ -84,6 +86,7 @@ static const struct golden {
     FRAME(answer, ANSWER, answer_key),
     FRAME(answer, ANSWER, answer_key_list),
     FRAME(answer, ANSWER, answer_implementations),
+    FRAME(answer, ANSWER, answer_size_classes),
     FRAME(answer, ANSWER, answer_server_status),
 };
 

@@ -9,6 +9,18 @@ static struct cm_batch one_item(uint8_t mode, uint8_t direction, bool padding, c
         .mode = mode, .direction = direction, .padding = padding, .count = 1, .lengths = length};
 }
 
+START_TEST(test_key_bytes)
+{
+    const struct cm_key_attributes one = {.modes = 1 << CM_WIRE_GCM}, two = {.modes = 1 << CM_WIRE_XTS};
+
+    ck_assert_uint_eq(cm_key_bytes(&one, 128), 16);
+    ck_assert_uint_eq(cm_key_bytes(&one, 192), 24);
+    ck_assert_uint_eq(cm_key_bytes(&one, 256), 32);
+    ck_assert_uint_eq(cm_key_bytes(&two, 128), 32);
+    ck_assert_uint_eq(cm_key_bytes(&two, 256), 64);
+}
+END_TEST
+
 START_TEST(test_output_grows_with_padding)
 {
     static const uint32_t cases[][2] = {{0, 16}, {1, 16}, {15, 16}, {16, 32}, {17, 32}, {31, 32}, {32, 48}};
@@ -148,6 +160,7 @@ END_TEST
 
 static void add(TCase *test_case)
 {
+    tcase_add_test(test_case, test_key_bytes);
     tcase_add_test(test_case, test_output_grows_with_padding);
     tcase_add_test(test_case, test_output_stays_otherwise);
     tcase_add_test(test_case, test_stride);
