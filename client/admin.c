@@ -14,6 +14,9 @@ _Static_assert((int)CM_KEY_DECRYPT_ONLY == (int)CM_WIRE_KEY_DECRYPT_ONLY, "key s
 _Static_assert((int)CM_KEY_DISABLED == (int)CM_WIRE_KEY_DISABLED, "key state");
 _Static_assert((int)CM_KEY_DESTROYED == (int)CM_WIRE_KEY_DESTROYED, "key state");
 
+_Static_assert((int)CM_USED_SHORT == (int)CM_WIRE_USED_SHORT, "size class");
+_Static_assert((int)CM_USED_LONG == (int)CM_WIRE_USED_LONG, "size class");
+
 enum { LIST_PAGE_KEYS = 100 };
 
 static int fail_answer(cm_error *error)
@@ -57,12 +60,14 @@ int cm_key_create(cm_client *client, const char *name, uint32_t key_bits, const 
     int rc = check(client, name, true, error);
     if (rc != 0)
         return rc;
-    if (key_bits != 128 && key_bits != 192 && key_bits != 256)
-        return cm_fail_code(error, CM_ERR_ARGUMENT, "key_bits is %u, not 128, 192 or 256", key_bits);
     struct cm_call call = {
         .kind = CM_CALL_CREATE_KEY, .name = name, .key_bits = key_bits, .import = bytes != NULL};
     rc = cm_key_attributes_of(options, &call.attributes, &call.unsafe_mixed_modes, error);
-    return rc != 0 ? rc : change(client, &call, bytes, bytes != NULL ? key_bits / 8 : 0, error);
+    if (rc == 0)
+        rc = cm_key_bits_check(key_bits, &call.attributes, error);
+    if (rc != 0)
+        return rc;
+    return change(client, &call, bytes, bytes != NULL ? cm_key_bytes(&call.attributes, key_bits) : 0, error);
 }
 
 int cm_key_destroy(cm_client *client, const char *name, cm_error *error)
@@ -184,6 +189,14 @@ struct row_list {
     size_t count;
 };
 
+/* A daemon that does not tell size classes apart uses the implementation for all of them. */
+static uint32_t used_bits(const struct cm_implementation_info *row)
+{
+    if (row->used && row->used_for == 0)
+        return CM_USED_SHORT | CM_USED_LONG;
+    return row->used_for & (CM_USED_SHORT | CM_USED_LONG);
+}
+
 static int read_rows(void *context, const struct cm_answer *answer, cm_error *error)
 {
     struct row_list *list = context;
@@ -200,7 +213,7 @@ static int read_rows(void *context, const struct cm_answer *answer, cm_error *er
         to->direction = from->direction;
         to->compiled = from->compiled;
         to->available = from->available;
-        to->used = from->used;
+        to->used = used_bits(from);
         copy_text(to->implementation, sizeof to->implementation, from->implementation);
         copy_text(to->reason, sizeof to->reason, from->reason);
     }

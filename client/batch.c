@@ -8,7 +8,7 @@
 int cm_shape_of(struct cm_key *key, int mode, int direction, unsigned flags, struct cm_shape *ret_shape,
                 cm_error *error)
 {
-    if (mode < CM_ECB || mode > CM_GCM)
+    if (mode < CM_ECB || mode > CM_XTS)
         return cm_fail_code(error, CM_ERR_ARGUMENT, "mode %d is unknown", mode);
     if (direction != CM_ENCRYPT && direction != CM_DECRYPT)
         return cm_fail_code(error, CM_ERR_ARGUMENT, "direction %d is unknown", direction);

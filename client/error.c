@@ -45,6 +45,7 @@ _Static_assert((int)CM_RETRY_UNKNOWN == (int)CM_RETRY_CLASS_UNKNOWN, "retry clas
 _Static_assert((int)CM_RETRY_FINAL == (int)CM_RETRY_CLASS_FINAL, "retry class");
 _Static_assert((int)CM_ECB == (int)CM_WIRE_ECB && (int)CM_CBC == (int)CM_WIRE_CBC, "mode");
 _Static_assert((int)CM_CTR == (int)CM_WIRE_CTR && (int)CM_GCM == (int)CM_WIRE_GCM, "mode");
+_Static_assert((int)CM_XTS == (int)CM_WIRE_XTS && (int)CM_XTS == (int)CM_WIRE_MODE_LAST, "mode");
 _Static_assert((int)CM_ENCRYPT == (int)CM_WIRE_ENCRYPT && (int)CM_DECRYPT == (int)CM_WIRE_DECRYPT,
                "direction");
 

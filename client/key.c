@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+int cm_key_bits_check(uint32_t key_bits, const struct cm_key_attributes *attributes, cm_error *error)
+{
+    if (key_bits != 128 && key_bits != 192 && key_bits != 256)
+        return cm_fail_code(error, CM_ERR_ARGUMENT, "key_bits is %u, not 128, 192 or 256", key_bits);
+    if (key_bits == 192 && (attributes->modes & CM_MODE_BIT(CM_XTS)) != 0)
+        return cm_fail_code(error, CM_ERR_ARGUMENT, "key_bits is 192: XTS is for AES-128 and AES-256");
+    return 0;
+}
+
 int cm_key_attributes_of(const cm_key_options *options, struct cm_key_attributes *ret_attributes,
                          bool *ret_unsafe, cm_error *error)
 {
@@ -149,13 +158,14 @@ int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bits, con
     cm_error_clear(error);
     if (ret_key == NULL || client == NULL)
         return cm_fail_code(error, CM_ERR_ARGUMENT, "ret_key or client is NULL");
-    if (key_bits != 128 && key_bits != 192 && key_bits != 256)
-        return cm_fail_code(error, CM_ERR_ARGUMENT, "key_bits is %u, not 128, 192 or 256", key_bits);
     struct cm_call call = {.kind = CM_CALL_EPHEMERAL_KEY, .key_bits = key_bits};
     int rc = cm_key_attributes_of(options, &call.attributes, &call.unsafe_mixed_modes, error);
+    if (rc == 0)
+        rc = cm_key_bits_check(key_bits, &call.attributes, error);
     if (rc != 0)
         return rc;
-    return make_key(ret_key, client, NULL, &call, bytes, bytes != NULL ? key_bits / 8 : 0, error);
+    size_t length = bytes != NULL ? cm_key_bytes(&call.attributes, key_bits) : 0;
+    return make_key(ret_key, client, NULL, &call, bytes, length, error);
 }
 
 /* Without waiting for anything: the daemon hears of it now if a connection is idle, else when the next key

@@ -24,4 +24,7 @@ int cm_key_handle(struct cm_key *key, struct cm_conn *conn, uint32_t *ret_handle
 int cm_key_attributes_of(const cm_key_options *options, struct cm_key_attributes *ret_attributes,
                          bool *ret_unsafe, cm_error *error);
 
+/* Whether there is a key of that size for those modes. 0 or CM_ERR_ARGUMENT. */
+int cm_key_bits_check(uint32_t key_bits, const struct cm_key_attributes *attributes, cm_error *error);
+
 #endif

@@ -26,6 +26,9 @@ int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int d
         rc = cm_shape_of(key, mode, direction, flags, &shape, error);
     if (rc != 0)
         return rc;
+    if (mode == CM_XTS)
+        return cm_fail_code(error, CM_ERR_UNSUPPORTED,
+                            "XTS has no parts: a data unit is one item of a batch");
     if (mode == CM_GCM && direction == CM_DECRYPT)
         return cm_fail_code(error, CM_ERR_UNSUPPORTED,
                             "GCM is not decrypted in parts: no plaintext leaves before the tag is right");

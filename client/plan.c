@@ -47,13 +47,14 @@ static bool same_columns(const struct cm_shape *shape, const cm_item *a, const c
     return shape->mode != CM_GCM || shape->direction != CM_DECRYPT || a->tag_length == b->tag_length;
 }
 
-static int fail_first(const struct cm_limits *limits, const cm_item *item, cm_error *error)
+static int fail_first(const struct cm_limits *limits, const struct cm_shape *shape, const cm_item *item,
+                      cm_error *error)
 {
     if (item->in_length > limits->item_bytes)
-        return cm_fail_code(
-            error, CM_ERR_TOO_LARGE,
-            "an item of %zu bytes is over the daemon's item limit of %u; use a multi-part operation",
-            item->in_length, limits->item_bytes);
+        return cm_fail_code(error, CM_ERR_TOO_LARGE,
+                            "an item of %zu bytes is over the daemon's item limit of %u; %s", item->in_length,
+                            limits->item_bytes,
+                            shape->mode == CM_XTS ? "use smaller data units" : "use a multi-part operation");
     if (item->long_iv_length > limits->header_bytes / 2)
         return cm_fail_code(error, CM_ERR_TOO_LARGE,
                             "an IV of %zu bytes is over the daemon's header limit of %u",
@@ -86,7 +87,7 @@ int cm_frame_plan(const struct cm_limits *limits, const struct cm_shape *shape, 
         body += more;
     }
     if (taken == 0)
-        return fail_first(limits, items, error);
+        return fail_first(limits, shape, items, error);
     *ret_count = taken;
     return 0;
 }

@@ -22,15 +22,16 @@ typedef struct cm_key_version_details {
 typedef struct cm_key_details {
     char name[129];
     uint8_t id[16];
-    uint32_t key_bits;
-    uint32_t modes; /* CM_MODE_BIT */
+    uint32_t key_bits; /* of AES; a key for XTS is two keys of that size */
+    uint32_t modes;    /* CM_MODE_BIT */
     uint32_t may_encrypt, may_decrypt, caller_iv, tag_length;
     uint32_t version_count;
     cm_key_version_details *versions; /* owned by the library until cm_keys_free */
 } cm_key_details;
 
 /* All of these: 0 or CM_ERR_. `bytes` NULL lets the daemon make the key; else they are imported: key_bits / 8
- * bytes, of which the library keeps no copy. `options` NULL is a key for GCM. */
+ * bytes, for XTS twice as many (the data's key, then the tweak's, which must differ); the library keeps no
+ * copy. `options` NULL is a key for GCM. */
 CM_API int cm_key_create(cm_client *client, const char *name, uint32_t key_bits, const void *bytes,
                          const cm_key_options *options, cm_error *error) CM_MUST_USE;
 CM_API int cm_key_destroy(cm_client *client, const char *name, cm_error *error) CM_MUST_USE;
@@ -39,10 +40,15 @@ CM_API int cm_key_list(cm_client *client, const char *name, cm_key_details **ret
                        cm_error *error) CM_MUST_USE;
 CM_API void cm_keys_free(cm_key_details *keys, size_t count);
 
+/* Bits of `used`: for short batches, which have at most 2 items with at most 256 bytes together, and for long
+ * ones. What is fastest for one is not always so for the other. */
+enum { CM_USED_SHORT = 1, CM_USED_LONG = 2 };
+
 typedef struct cm_implementation_details {
     int mode, direction;
     char implementation[32];
-    uint32_t compiled, available, used;
+    uint32_t compiled, available;
+    uint32_t used; /* CM_USED_; 0: not at all */
     char reason[128];
 } cm_implementation_details;
 /* Free the array with free(). */

@@ -94,8 +94,13 @@ enum {
     CM_RETRY_FINAL = 3         /* the same call fails again */
 };
 
-/* Modes. ECB, CBC and CTR as in SP 800-38A, GCM as in SP 800-38D. */
-enum { CM_ECB = 1, CM_CBC = 2, CM_CTR = 3, CM_GCM = 4 };
+/* Modes. ECB, CBC and CTR as in SP 800-38A, GCM as in SP 800-38D, XTS as in SP 800-38E and IEEE Std 1619.
+ *
+ * XTS is for storage. An item is a data unit, such as a sector, of 16 bytes to 2^24 (SP 800-38E, section 4),
+ * not always whole blocks; the output is as long. Its tweak stands in `iv`, 16 bytes, and is always the
+ * caller's, also when encrypting, and without cm_key_options.caller_iv: cm_xts_tweak makes it of the unit's
+ * number. No two units under one key may share a tweak. XTS detects no alterations. */
+enum { CM_ECB = 1, CM_CBC = 2, CM_CTR = 3, CM_GCM = 4, CM_XTS = 5 };
 
 /* Flags of a batch. */
 enum {
@@ -129,9 +134,10 @@ typedef struct cm_item {
     size_t aad_length;
     const void *long_iv; /* GCM: an IV of more than 16 bytes, in place of `iv` */
     size_t long_iv_length;
-    uint8_t iv[16];      /* encrypting with iv_length 0: the daemon makes the IV and it is written here */
+    uint8_t iv[16];      /* encrypting with iv_length 0: the daemon makes the IV and it is written here, but
+                          * not in XTS, where it is the tweak */
     uint8_t tag[16];     /* GCM: written when encrypting, read when decrypting */
-    uint32_t iv_length;  /* CBC, CTR: 16. GCM: 12 from the daemon */
+    uint32_t iv_length;  /* CBC, CTR, XTS: 16. GCM: 12 from the daemon */
     uint32_t tag_length; /* GCM: written when encrypting; when decrypting, the key's tag length */
     int status;          /* result: CM_OK or CM_ERR_ */
     uint32_t reserved[5];
@@ -171,7 +177,7 @@ CM_API int cm_key_open(cm_key **ret_key, cm_client *client, const char *name, cm
 /* What a key may do. A named key made without attributes is GCM, both directions, daemon-made nonces. */
 typedef struct cm_key_options {
     size_t size;
-    uint32_t modes;      /* CM_MODE_BIT(CM_CBC) | …; 0: GCM */
+    uint32_t modes;      /* CM_MODE_BIT(CM_CBC) | …; 0: GCM. GCM and XTS each want a key of their own */
     uint32_t caller_iv;  /* non-zero: the caller may give IVs when encrypting */
     uint32_t tag_length; /* GCM: 0 is 16 */
     uint32_t unsafe_mixed_modes;
@@ -182,7 +188,9 @@ typedef struct cm_key_options {
 #define CM_MODE_BIT(mode) (1U << (mode))
 
 /* A key that lives as long as this client's session: made by the daemon (bytes NULL), or the caller's own
- * bytes (never over plain TCP). key_bits is 128, 192 or 256. */
+ * bytes (never over plain TCP). key_bits is the size of the AES key: 128, 192 or 256, and in XTS 128 or
+ * 256. The bytes are key_bits / 8, in XTS twice as many: the key of the data, then that of the tweak, which
+ * must differ (IEEE Std 1619, section 5.1: an "XTS-AES-128" key has 256 bits). */
 CM_API int cm_key_ephemeral(cm_key **ret_key, cm_client *client, uint32_t key_bits, const void *bytes,
                             const cm_key_options *options, cm_error *error) CM_MUST_USE;
 /* Waits for nothing; NULL is fine. No batch of the key may be in flight. */
@@ -212,6 +220,10 @@ CM_API int cm_encrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *item
                             cm_error *error) CM_MUST_USE;
 CM_API int cm_decrypt_flags(cm_key *key, int mode, unsigned flags, cm_item *items, size_t count,
                             cm_error *error) CM_MUST_USE;
+
+/* The tweak of data unit `number`: 16 bytes, little-endian (IEEE Std 1619, section 5.1). For an item's `iv`.
+ */
+CM_API void cm_xts_tweak(uint64_t number, uint8_t ret_tweak[16]);
 
 /* --- Batches, asynchronous --- */
 
@@ -247,12 +259,12 @@ CM_API int cm_poll(cm_client *client, cm_completion *completions, size_t max, in
 /* --- One long message in parts --- */
 
 /* ECB, CBC, CTR in both directions; GCM encryption only (plaintext never leaves before its tag is right), so
- * that opening for GCM decryption is CM_ERR_UNSUPPORTED. Parts but the last are multiples of 16 bytes and
- * give as many; the last may be empty, but not where padding is to be removed, and alone gets or loses
- * padding. The first part's item gives IV and additional data, or gets the daemon's IV; those of later ones
- * are ignored. Memory in the daemon and here is constant. Opening asks nobody. The operation lives in the
- * connection on which its first part travelled, which others may use between its parts, and ends with it.
- * Close it before its key. */
+ * that opening for GCM decryption is CM_ERR_UNSUPPORTED, as it is for XTS, whose data units are items. Parts
+ * but the last are multiples of 16 bytes and give as many; the last may be empty, but not where padding is to
+ * be removed, and alone gets or loses padding. The first part's item gives IV and additional data, or gets
+ * the daemon's IV; those of later ones are ignored. Memory in the daemon and here is constant. Opening asks
+ * nobody. The operation lives in the connection on which its first part travelled, which others may use
+ * between its parts, and ends with it. Close it before its key. */
 CM_API int cm_operation_open(cm_operation **ret_operation, cm_key *key, int mode, int direction,
                              unsigned flags, cm_error *error) CM_MUST_USE;
 /* With `last` non-zero the part ends the message, and in GCM item->tag is written. 0 or < 0: the item's or

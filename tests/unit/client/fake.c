@@ -307,8 +307,12 @@ static uint32_t list_page(const struct cm_call *call, struct cm_key_info *infos,
 static void fill_answer(struct fake_peer *peer, struct cm_answer *answer, struct cm_key_info *infos,
                         char (*names)[8])
 {
-    static const struct cm_implementation_info row = {
-        CM_WIRE_CTR, CM_WIRE_ENCRYPT, "portable", true, true, true, 3, ""};
+    /* The first one is as a daemon writes it that knows no size classes. */
+    static const struct cm_implementation_info rows[] = {
+        {CM_WIRE_CTR, CM_WIRE_ENCRYPT, "portable", true, true, true, 0, ""},
+        {CM_WIRE_XTS, CM_WIRE_ENCRYPT, "first", true, true, false, CM_WIRE_USED_SHORT, ""},
+        {CM_WIRE_XTS, CM_WIRE_ENCRYPT, "second", true, true, true, CM_WIRE_USED_LONG, ""},
+        {CM_WIRE_XTS, CM_WIRE_ENCRYPT, "third", true, true, false, 0, ""}};
     struct fake *fake = peer->fake;
     const struct cm_call *call = &peer->call;
     switch (call->kind) {
@@ -354,8 +358,8 @@ static void fill_answer(struct fake_peer *peer, struct cm_answer *answer, struct
         break;
     case CM_CALL_GET_IMPLEMENTATIONS:
         answer->kind = CM_ANSWER_IMPLEMENTATIONS;
-        answer->implementations = &row;
-        answer->implementation_count = 1;
+        answer->implementations = rows;
+        answer->implementation_count = sizeof rows / sizeof rows[0];
         break;
     case CM_CALL_GET_STATUS:
         answer->kind = CM_ANSWER_SERVER_STATUS;

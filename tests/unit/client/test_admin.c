@@ -150,10 +150,13 @@ START_TEST(what_the_daemon_tells_of_itself)
     cm_implementation_details *rows;
     size_t count;
     ck_assert_int_eq(cm_get_implementations(client, &rows, &count, &error), 0);
-    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(count, 4);
     ck_assert_str_eq(rows[0].implementation, "portable");
     ck_assert_int_eq(rows[0].mode, CM_CTR);
-    ck_assert_uint_eq(rows[0].used, 1);
+    ck_assert_uint_eq(rows[0].used, CM_USED_SHORT | CM_USED_LONG);
+    ck_assert_uint_eq(rows[1].used, CM_USED_SHORT);
+    ck_assert_uint_eq(rows[2].used, CM_USED_LONG);
+    ck_assert_uint_eq(rows[3].used, 0);
     free(rows);
     cm_server_details details = {.size = sizeof details};
     ck_assert_int_eq(cm_get_status(client, &details, &error), 0);

@@ -76,7 +76,7 @@ static void one_length(int mode, size_t length, bool in_place)
 START_TEST(every_length_goes_both_ways)
 {
     open_with(NULL);
-    for (int mode = CM_ECB; mode <= CM_GCM; mode++)
+    for (int mode = CM_ECB; mode <= CM_XTS; mode++)
         for (size_t length = 0; length <= 70; length++)
             one_length(mode, length, length % 2 == 0);
     one_length(CM_CTR, 5 << 20, true);
@@ -169,6 +169,9 @@ START_TEST(limits_are_kept)
     ck_assert_int_eq(items[1].status, CM_ERR_TOO_LARGE);
     ck_assert_int_eq(error.retry, CM_RETRY_FINAL);
     ck_assert_ptr_nonnull(strstr(error.text, "item limit of 4096"));
+    ck_assert_ptr_nonnull(strstr(error.text, "multi-part"));
+    ck_assert_int_eq(cm_encrypt(key, CM_XTS, &items[1], 1, &error), CM_ERR_TOO_LARGE);
+    ck_assert_ptr_nonnull(strstr(error.text, "smaller data units"));
     items[0] = (cm_item){.in = bytes, .in_length = 16, .out = bytes, .out_capacity = 16, .aad = bytes};
     items[0].aad_length = 8192 - 1024 - 16;
     ck_assert_int_eq(cm_encrypt(key, CM_GCM, items, 1, &error), 0);
@@ -248,7 +251,7 @@ START_TEST(wrong_arguments)
                     CM_ERR_ARGUMENT, "4 GiB");
     cm_item item = {.in = m, .in_length = 16, .out = m, .out_capacity = 32};
     ck_assert_int_eq(cm_encrypt(key, 0, &item, 1, &error), CM_ERR_ARGUMENT);
-    ck_assert_int_eq(cm_encrypt(key, 5, &item, 1, NULL), CM_ERR_ARGUMENT);
+    ck_assert_int_eq(cm_encrypt(key, CM_XTS + 1, &item, 1, NULL), CM_ERR_ARGUMENT);
     ck_assert_int_eq(cm_encrypt_flags(key, CM_CBC, 2, &item, 1, NULL), CM_ERR_ARGUMENT);
     ck_assert_int_eq(cm_encrypt(NULL, CM_CBC, &item, 1, NULL), CM_ERR_ARGUMENT);
     ck_assert_int_eq(cm_encrypt(key, CM_CBC, NULL, 1, NULL), CM_ERR_ARGUMENT);

@@ -236,6 +236,106 @@ START_TEST(every_mode_over_every_transport)
 }
 END_TEST
 
+/* What EVP makes of a data unit. */
+static void judge_unit(const uint8_t *xts_key, uint32_t bits, const uint8_t *in, const cm_item *item)
+{
+    uint8_t *expected = malloc(item->in_length);
+    int length = 0;
+    EVP_CIPHER_CTX *evp = EVP_CIPHER_CTX_new();
+    ck_assert_int_eq(
+        EVP_EncryptInit_ex(evp, bits == 128 ? EVP_aes_128_xts() : EVP_aes_256_xts(), NULL, xts_key, item->iv),
+        1);
+    ck_assert_int_eq(EVP_EncryptUpdate(evp, expected, &length, in, (int)item->in_length), 1);
+    ck_assert_uint_eq(item->out_length, (size_t)length);
+    ck_assert_int_eq(memcmp(item->out, expected, item->out_length), 0);
+    EVP_CIPHER_CTX_free(evp);
+    free(expected);
+}
+
+/* Data units of many lengths under their numbers; the keys take no caller's IV, and need none. */
+START_TEST(data_units)
+{
+    enum { COUNT = 600, ROOM = 640 };
+    static uint8_t in[COUNT][ROOM], out[COUNT][ROOM];
+    static cm_item items[COUNT];
+    uint8_t xts_key[64];
+    cm_client *client = connect_to(unix_uri, 1);
+    cm_key_options options = CM_KEY_OPTIONS_INIT;
+    options.modes = CM_MODE_BIT(CM_XTS);
+    for (uint32_t bits = 128; bits <= 256; bits += 128) {
+        cm_key *key = NULL;
+        fill(xts_key, sizeof xts_key, bits);
+        fill(in[0], sizeof in, bits + 1);
+        must(cm_key_create(client, bits == 128 ? "disk128" : "disk256", bits, xts_key, &options, &error),
+             "create");
+        must(cm_key_open(&key, client, bits == 128 ? "disk128" : "disk256", &error), "open");
+        memset(items, 0, sizeof items);
+        for (size_t i = 0; i < COUNT; i++) {
+            items[i] = (cm_item){
+                .in = in[i], .in_length = 16 + i, .out = out[i], .out_capacity = 16 + i, .iv_length = 16};
+            cm_xts_tweak(UINT64_MAX - i, items[i].iv);
+        }
+        must(cm_encrypt(key, CM_XTS, items, COUNT, &error), "encrypt");
+        for (size_t i = 0; i < COUNT; i++) {
+            judge_unit(xts_key, bits, in[i], &items[i]);
+            items[i].in = out[i];
+        }
+        must(cm_decrypt(key, CM_XTS, items, COUNT, &error), "decrypt");
+        for (size_t i = 0; i < COUNT; i++)
+            ck_assert_int_eq(memcmp(out[i], in[i], 16 + i), 0);
+        items[1].in_length = 15;
+        items[2].iv_length = 12;
+        ck_assert_int_eq(cm_encrypt(key, CM_XTS, items, 4, &error), 2);
+        ck_assert_int_eq(items[1].status, CM_ERR_BAD_LENGTH);
+        ck_assert_int_eq(items[2].status, CM_ERR_BAD_IV);
+        cm_key_close(key);
+    }
+    cm_close(client);
+}
+END_TEST
+
+START_TEST(keys_of_data_units)
+{
+    static const uint8_t equal[64] = {0};
+    cm_client *client = connect_to(unix_uri, 1);
+    cm_key *key = NULL;
+    cm_key_options options = CM_KEY_OPTIONS_INIT;
+    options.modes = CM_MODE_BIT(CM_XTS);
+    for (uint32_t bits = 128; bits <= 256; bits += 128) {
+        ck_assert_int_eq(cm_key_create(client, "k", bits, equal, &options, &error), CM_ERR_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(error.text, "halves"));
+        ck_assert_int_eq(cm_key_ephemeral(&key, client, bits, equal, &options, &error), CM_ERR_BAD_REQUEST);
+        must(cm_key_ephemeral(&key, client, bits, NULL, &options, &error), "ephemeral");
+        cm_key_close(key);
+    }
+    ck_assert_int_eq(cm_key_create(client, "k", 192, equal, &options, &error), CM_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "192"));
+    ck_assert_int_eq(cm_key_ephemeral(&key, client, 192, NULL, &options, &error), CM_ERR_ARGUMENT);
+    options.modes |= CM_MODE_BIT(CM_ECB);
+    options.unsafe_mixed_modes = 1;
+    ck_assert_int_eq(cm_key_create(client, "k", 128, NULL, &options, &error), CM_ERR_BAD_ATTRIBUTES);
+    cm_close(client);
+}
+END_TEST
+
+START_TEST(tweaks)
+{
+    static const struct {
+        uint64_t number;
+        uint8_t tweak[16];
+    } cases[] = {{0, {0}},
+                 {1337, {0x39, 0x05}},
+                 {UINT64_C(0x0123456789abcdef), {0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01}},
+                 {UINT64_MAX, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t tweak[16];
+        memset(tweak, 0xee, sizeof tweak);
+        cm_xts_tweak(cases[i].number, tweak);
+        ck_assert_mem_eq(tweak, cases[i].tweak, 16);
+    }
+}
+END_TEST
+
 /* Items at the limit, several of them in one call. */
 START_TEST(large_items)
 {
@@ -618,6 +718,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         every_mode_over_every_transport,
+        data_units,
+        keys_of_data_units,
+        tweaks,
         large_items,
         messages_in_parts,
         asynchronous_batches,

@@ -201,6 +201,8 @@ START_TEST(what_is_wrong_from_the_start)
     open_all(CM_CBC, CM_ENCRYPT, 1);
     cm_operation *other = NULL;
     ck_assert_int_eq(cm_operation_open(&other, key, CM_GCM, CM_DECRYPT, 0, &error), CM_ERR_UNSUPPORTED);
+    for (int direction = CM_ENCRYPT; direction <= CM_DECRYPT; direction++)
+        ck_assert_int_eq(cm_operation_open(&other, key, CM_XTS, direction, 0, &error), CM_ERR_UNSUPPORTED);
     ck_assert_ptr_null(other);
     fill(2, PART_BYTES);
     items[0].out_capacity = PART_BYTES;
