@@ -78,7 +78,7 @@ static int read_named(struct keys *keys, const struct keys_source *source)
                             "verify the answers");
     if (strlen(source->name) >= sizeof keys->names[0])
         return report_usage("bench", "--key: the name is too long");
-    code = key_file_read(source->hex, true, keys->key_bits, keys->bytes[0]);
+    code = key_file_read(source->hex, true, keys->key_bits, false, keys->bytes[0]);
     memcpy(keys->bytes[1], keys->bytes[0], sizeof keys->bytes[1]);
     for (int family = 0; family < KEYS_FAMILIES; family++)
         snprintf(keys->names[family], sizeof keys->names[family], "%s", source->name);

@@ -13,8 +13,11 @@ static const struct form form = {
     .text =
         "Shows, for each mode and direction, the implementations of AES that the daemon knows: whether its "
         "build\n"
-        "contains them, whether its processor can run them, which one it uses, and why one is not "
-        "available.\n"
+        "contains them, whether its processor can run them, which one it uses for short batches and which "
+        "for "
+        "long\n"
+        "ones, and why one is not available. A short batch has at most 2 items with at most 256 bytes "
+        "together.\n"
         "CIPHERMILL_CPU in the daemon's environment limits what it uses.\n",
     .examples = "  ciphermill implementations\n"
                 "  ciphermill implementations --json | jq '.[] | select(.used)'\n",
@@ -23,6 +26,14 @@ static const struct form form = {
 static const char *direction_name(int direction)
 {
     return direction == CM_ENCRYPT ? "encrypt" : direction == CM_DECRYPT ? "decrypt" : "?";
+}
+
+/* For which batches a row is used. */
+static const char *used_for(const cm_implementation_details *row)
+{
+    static const char *const words[] = {"-", "short", "long", "all"};
+
+    return words[row->used & (CM_USED_SHORT | CM_USED_LONG)];
 }
 
 static void print_json(const cm_implementation_details *rows, size_t count)
@@ -39,6 +50,12 @@ static void print_json(const cm_implementation_details *rows, size_t count)
         json_bool(&json, "compiled", rows[i].compiled != 0);
         json_bool(&json, "available", rows[i].available != 0);
         json_bool(&json, "used", rows[i].used != 0);
+        json_array_begin(&json, "used_for");
+        if ((rows[i].used & CM_USED_SHORT) != 0)
+            json_string(&json, NULL, "short");
+        if ((rows[i].used & CM_USED_LONG) != 0)
+            json_string(&json, NULL, "long");
+        json_array_end(&json);
         json_string(&json, "reason", rows[i].reason);
         json_object_end(&json);
     }
@@ -48,13 +65,13 @@ static void print_json(const cm_implementation_details *rows, size_t count)
 
 static void print_table(const cm_implementation_details *rows, size_t count)
 {
-    printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-4s  %s\n", "MODE", "DIRECTION", "IMPLEMENTATION", "COMPILED",
-           "AVAILABLE", "USED", "REASON");
+    printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-8s  %s\n", "MODE", "DIRECTION", "IMPLEMENTATION", "COMPILED",
+           "AVAILABLE", "USED FOR", "REASON");
     for (size_t i = 0; i < count; i++)
-        printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-4s  %s\n", text_mode_name(rows[i].mode),
+        printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-8s  %s\n", text_mode_name(rows[i].mode),
                direction_name(rows[i].direction), rows[i].implementation,
                rows[i].compiled != 0 ? "yes" : "no", rows[i].available != 0 ? "yes" : "no",
-               rows[i].used != 0 ? "yes" : "no", rows[i].reason);
+               used_for(&rows[i]), rows[i].reason);
 }
 
 int cmd_implementations(struct cli *cli, int argc, char **argv)

@@ -13,9 +13,10 @@ int cmd_key_create(struct cli *cli, int argc, char **argv)
         .text = "Lets the daemon make a key from its random source and keep it under NAME: 1 to 128 of a-z "
                 "A-Z 0-9\n"
                 ". _ -, not starting with . or -. The bytes of the key never leave the daemon.\n\n"
-                "A key is for one family of modes for life: gcm, or some of ecb, cbc and ctr.\n",
+                "A key is for one family of modes for life: gcm, xts, or some of ecb, cbc and ctr.\n",
         .examples = "  ciphermill key create orders --algorithm aes-256\n"
-                    "  ciphermill key create backup --algorithm aes-256 --modes cbc,ctr\n",
+                    "  ciphermill key create backup --algorithm aes-256 --modes cbc,ctr\n"
+                    "  ciphermill key create disk --algorithm aes-256 --modes xts\n",
         .options = options,
         .option_count = KEY_MAKE_OPTIONS,
         .words_least = 1,

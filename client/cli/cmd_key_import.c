@@ -14,7 +14,8 @@ static int import(struct cli *cli, struct key_make *make, const char *name, cons
         return code;
     if ((hex == NULL) == (raw == NULL))
         return report_usage("key import", "where is the key? --hex FILE or --raw FILE, one of them");
-    code = key_file_read(hex != NULL ? hex : raw, hex != NULL, make->key_bits, bytes);
+    code = key_file_read(hex != NULL ? hex : raw, hex != NULL, make->key_bits,
+                         (make->options.modes & CM_MODE_BIT(CM_XTS)) != 0, bytes);
     if (code == CODE_OK)
         code = key_make_run(cli, make, name, bytes);
     explicit_bzero(bytes, sizeof bytes);
@@ -40,10 +41,16 @@ int cmd_key_import(struct cli *cli, int argc, char **argv)
                 "standard input, never from the command line, where others could read them. They travel over "
                 "the\n"
                 "Unix socket alone, and only once: bytes that the store already holds are refused.\n\n"
-                "A key is for one family of modes for life: gcm, or some of ecb, cbc and ctr.\n",
-        .examples = "  ciphermill key import legacy --algorithm aes-256 --modes ecb,cbc,ctr --caller-iv "
-                    "--hex key.hex\n"
-                    "  openssl rand -hex 16 | ciphermill key import fresh --algorithm aes-128 --hex -\n",
+                "A key is for one family of modes for life: gcm, xts, or some of ecb, cbc and ctr.\n"
+                "A key for xts is two keys, the data's before the tweak's, which must differ: 32 bytes with "
+                "aes-128, "
+                "64 with\n"
+                "aes-256.\n",
+        .examples =
+            "  ciphermill key import legacy --algorithm aes-256 --modes ecb,cbc,ctr --caller-iv "
+            "--hex key.hex\n"
+            "  openssl rand -hex 64 | ciphermill key import disk --algorithm aes-256 --modes xts --hex -\n"
+            "  openssl rand -hex 16 | ciphermill key import fresh --algorithm aes-128 --hex -\n",
         .options = options,
         .option_count = KEY_MAKE_OPTIONS + 2,
         .words_least = 1,

@@ -9,7 +9,7 @@
 
 /* The command line, as far as it needs more than a table. */
 struct arguments {
-    const char *key, *mode, *iv, *aad, *in, *out;
+    const char *key, *mode, *iv, *aad, *unit, *unit_bytes, *tweak, *in, *out;
     bool no_padding;
     uint64_t key_version;
 };
@@ -39,7 +39,7 @@ static bool read_arguments(struct cli *cli, int argc, char **argv, const struct 
     bool encrypts = command->direction == CM_ENCRYPT;
     const struct option options[] = {
         {"key", "NAME", "the key to use", OPTION_TEXT, &arguments->key, 0, 0},
-        {"mode", "MODE", "ecb, cbc, ctr or gcm; without it gcm, or the only mode that the key allows",
+        {"mode", "MODE", "ecb, cbc, ctr, gcm or xts; without it gcm, or the only mode that the key allows",
          OPTION_TEXT, &arguments->mode, 0, 0},
         {"iv", "HEX",
          encrypts ? "use this IV (16 bytes in CBC and CTR; any length in GCM, best 12)"
@@ -49,6 +49,14 @@ static bool read_arguments(struct cli *cli, int argc, char **argv, const struct 
          &arguments->aad, 0, 0},
         {"no-padding", NULL, "ECB and CBC: whole 16-byte blocks, without PKCS#7 padding", OPTION_FLAG,
          &arguments->no_padding, 0, 0},
+        {"unit", "N",
+         "XTS: the number of the first data unit; those after it count on, as a disk's sectors do",
+         OPTION_TEXT, &arguments->unit, 0, 0},
+        {"unit-bytes", "B", "XTS: bytes of a data unit, 16 to 16MiB (4096)", OPTION_TEXT,
+         &arguments->unit_bytes, 0, 0},
+        {"tweak", "HEX",
+         "XTS, in place of --unit: the whole input is one data unit with this tweak, 16 bytes", OPTION_TEXT,
+         &arguments->tweak, 0, 0},
         {"key-version", "N",
          encrypts ? "fail unless N is the newest version of the key, which encrypting uses"
                   : "the version of the key that encrypted (the newest)",
@@ -59,8 +67,9 @@ static bool read_arguments(struct cli *cli, int argc, char **argv, const struct 
     };
     const struct form form = {
         .command = command->name,
-        .arguments = "--key NAME [--mode ecb|cbc|ctr|gcm] [--iv HEX] [--aad HEX]\n"
-                     "         [--no-padding] [--key-version N] [--in FILE] [--out FILE]",
+        .arguments = "--key NAME [--mode ecb|cbc|ctr|gcm|xts] [--iv HEX] [--aad HEX]\n"
+                     "         [--unit N [--unit-bytes B]|--tweak HEX] [--no-padding] [--key-version N]\n"
+                     "         [--in FILE] [--out FILE]",
         .text = command->text,
         .examples = command->examples,
         .options = options,
@@ -92,6 +101,34 @@ static int take_hex(const char *command, const char *option, const char *hex, ui
     return report_usage(command, "--%s takes hex digits", option);
 }
 
+/* Where the data stands, for XTS. */
+static int take_place(struct crypt *crypt, const struct arguments *arguments, const char *command)
+{
+    uint64_t bytes = CRYPT_UNIT_DEFAULT;
+    size_t length = 0;
+    int code;
+
+    crypt->has_unit = arguments->unit != NULL;
+    crypt->has_tweak = arguments->tweak != NULL;
+    if (crypt->has_unit && crypt->has_tweak)
+        return report_usage(command, "--unit or --tweak, not both");
+    if (arguments->unit_bytes != NULL && !crypt->has_unit)
+        return report_usage(command, "--unit-bytes goes with --unit: without it there is one data unit");
+    if (crypt->has_unit && text_parse_number(arguments->unit, &crypt->unit_number) != TEXT_OK)
+        return report_usage(command, "--unit is a number of 0 to 2^64 - 1, not '%s'", arguments->unit);
+    if (arguments->unit_bytes != NULL && (text_parse_size(arguments->unit_bytes, &bytes) != TEXT_OK ||
+                                          bytes < CRYPT_UNIT_MIN || bytes > CRYPT_UNIT_MAX))
+        return report_usage(command, "--unit-bytes is a size of 16 to 16MiB, not '%s'",
+                            arguments->unit_bytes);
+    crypt->unit_bytes = (size_t)bytes;
+    if (!crypt->has_tweak)
+        return CODE_OK;
+    code = take_hex(command, "tweak", arguments->tweak, crypt->tweak, sizeof crypt->tweak, &length);
+    if (code == CODE_OK && length != sizeof crypt->tweak)
+        code = report_usage(command, "the tweak is 16 bytes (32 hex digits), not %zu", length);
+    return code;
+}
+
 /* What can be said without asking the daemon. */
 static int fill_from_arguments(struct crypt *crypt, const struct arguments *arguments, const char *command)
 {
@@ -103,9 +140,10 @@ static int fill_from_arguments(struct crypt *crypt, const struct arguments *argu
     if (arguments->mode != NULL) {
         crypt->mode = text_mode_number(arguments->mode);
         if (crypt->mode == 0)
-            return report_usage(command, "--mode is ecb, cbc, ctr or gcm, not '%s'", arguments->mode);
+            return report_usage(command, "--mode is ecb, cbc, ctr, gcm or xts, not '%s'", arguments->mode);
     }
-    if (arguments->iv != NULL) {
+    code = take_place(crypt, arguments, command);
+    if (code == CODE_OK && arguments->iv != NULL) {
         code = take_hex(command, "iv", arguments->iv, crypt->iv, sizeof crypt->iv, &crypt->iv_length);
         if (code == CODE_OK && crypt->iv_length == 0)
             code = report_usage(command, "--iv is empty; leave it out for the daemon's own IV");
@@ -143,6 +181,15 @@ static int settle_mode(struct crypt *crypt, const cm_key_options *key, const cha
     if ((crypt->mode == CM_CBC || crypt->mode == CM_CTR) && crypt->iv_length != 0 && crypt->iv_length != 16)
         return report_usage(command, "the IV of %s is 16 bytes (32 hex digits), not %zu",
                             text_mode_name(crypt->mode), crypt->iv_length);
+    if (crypt->mode == CM_XTS && crypt->iv_length != 0)
+        return report_usage(command, "XTS has no IV but a tweak: --tweak HEX, or --unit N for a number");
+    if (crypt->mode == CM_XTS && !crypt->has_unit && !crypt->has_tweak)
+        return report_usage(command,
+                            "where does the data stand? XTS takes --unit N, the number of the first data "
+                            "unit, or --tweak HEX");
+    if (crypt->mode != CM_XTS && (crypt->has_unit || crypt->has_tweak))
+        return report_usage(command, "only XTS has data units: leave out --%s",
+                            crypt->has_unit ? "unit" : "tweak");
     if (crypt->mode != CM_GCM && crypt->aad != NULL)
         return report_usage(command, "only GCM takes additional data: leave out --aad");
     return CODE_OK;
@@ -161,6 +208,18 @@ static int open_key(struct crypt *crypt, const char *command)
     if (crypt->direction == CM_DECRYPT && crypt->key_version != 0)
         cm_key_use_version(crypt->key, (uint32_t)crypt->key_version);
     return settle_mode(crypt, &options, command);
+}
+
+static int run(struct crypt *crypt)
+{
+    switch (crypt->mode) {
+    case CM_GCM:
+        return crypt_single(crypt);
+    case CM_XTS:
+        return crypt_units(crypt);
+    default:
+        return crypt_long(crypt);
+    }
 }
 
 int crypt_run(struct cli *cli, int argc, char **argv, const struct crypt_command *command)
@@ -182,7 +241,7 @@ int crypt_run(struct cli *cli, int argc, char **argv, const struct crypt_command
     if (code == CODE_OK)
         code = output_open(&crypt.output, arguments.out);
     if (code == CODE_OK)
-        code = crypt.mode == CM_GCM ? crypt_single(&crypt) : crypt_long(&crypt);
+        code = run(&crypt);
     if (code == CODE_OK)
         code = output_commit(&crypt.output);
     output_discard(&crypt.output);

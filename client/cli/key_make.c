@@ -11,8 +11,9 @@ void key_make_fill(struct option rows[KEY_MAKE_OPTIONS], struct key_make *make)
 {
     const struct option table[KEY_MAKE_OPTIONS] = {
         {"algorithm", "NAME", "aes-128, aes-192 or aes-256", OPTION_TEXT, &make->algorithm, 0, 0},
-        {"modes", "LIST", "what the key is for: gcm (the default), or some of ecb,cbc,ctr", OPTION_TEXT,
+        {"modes", "LIST", "what the key is for: gcm (the default), xts, or some of ecb,cbc,ctr", OPTION_TEXT,
          &make->modes, 0, 0},
+        {"mode", "MODE", "the same, for one mode", OPTION_TEXT, &make->modes, 0, 0},
         {"caller-iv", NULL, "whoever encrypts may give the IV; without this only the daemon makes it",
          OPTION_FLAG, &make->caller_iv, 0, 0},
         {"tag-length", "N", "GCM: bytes of the tag: 4, 8, 12 to 16 (16)", OPTION_NUMBER, &make->tag_length, 4,
@@ -42,8 +43,10 @@ int key_make_settle(struct key_make *make, const char *command)
     if (make->key_bits == 0)
         return report_usage(command, "--algorithm is aes-128, aes-192 or aes-256, not '%s'", make->algorithm);
     if (make->modes != NULL && text_parse_modes(make->modes, &options.modes) != TEXT_OK)
-        return report_usage(command, "--modes is gcm, or a list of ecb, cbc and ctr with commas, not '%s'",
-                            make->modes);
+        return report_usage(
+            command, "--modes is gcm, xts, or a list of ecb, cbc and ctr with commas, not '%s'", make->modes);
+    if (make->key_bits == 192 && (options.modes & CM_MODE_BIT(CM_XTS)) != 0)
+        return report_usage(command, "XTS is for aes-128 and aes-256, not aes-192");
     options.caller_iv = make->caller_iv;
     options.tag_length = (uint32_t)make->tag_length;
     options.unsafe_mixed_modes = make->unsafe_mixed_modes;

@@ -14,7 +14,7 @@ struct key_make {
     cm_key_options options;
 };
 
-enum { KEY_MAKE_OPTIONS = 5, KEY_BYTES_MAX = 32 };
+enum { KEY_MAKE_OPTIONS = 6, KEY_BYTES_MAX = 64 };
 
 /* The options' rows, whose targets lie in *make. */
 void key_make_fill(struct option rows[KEY_MAKE_OPTIONS], struct key_make *make);

@@ -40,6 +40,8 @@ static const cm_key_version_details *newest(const cm_key_details *key)
 
 static const char *iv_rule(const cm_key_details *key)
 {
+    if (key->modes == CM_MODE_BIT(CM_XTS))
+        return "caller"; /* the tweak */
     return key->caller_iv != 0 ? "caller or daemon" : "daemon";
 }
 
@@ -115,7 +117,7 @@ void key_show_json(struct json *json, const cm_key_details *key)
     json_string(json, "algorithm", text);
     json_uint(json, "key_bits", key->key_bits);
     json_array_begin(json, "modes");
-    for (int mode = CM_ECB; mode <= CM_GCM; mode++) {
+    for (int mode = CM_ECB; mode <= CM_XTS; mode++) {
         if ((key->modes & CM_MODE_BIT(mode)) != 0)
             json_string(json, NULL, text_mode_name(mode));
     }

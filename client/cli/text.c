@@ -8,10 +8,7 @@
 #include <string.h>
 
 static const char *const mode_names[] = {
-    [CM_ECB] = "ecb",
-    [CM_CBC] = "cbc",
-    [CM_CTR] = "ctr",
-    [CM_GCM] = "gcm",
+    [CM_ECB] = "ecb", [CM_CBC] = "cbc", [CM_CTR] = "ctr", [CM_GCM] = "gcm", [CM_XTS] = "xts",
 };
 enum { MODE_COUNT = sizeof mode_names / sizeof mode_names[0] };
 

@@ -61,6 +61,18 @@ class Bench(Case):
             for field in ("mode", "direction", "implementation", "available"):
                 self.assertIn(field, row)
         self.assertTrue(any(row["implementation"] == "portable" and row["available"] for row in rows))
+        # Each mode and direction has one that serves short batches, and one for long ones.
+        for mode in ("ecb", "cbc", "ctr", "gcm", "xts"):
+            for direction in ("encrypt", "decrypt"):
+                for size in ("short", "long"):
+                    serving = [row["implementation"] for row in rows if row["mode"] == mode
+                               and row["direction"] == direction and size in row["used_for"]]
+                    self.assertEqual(len(serving), 1, (mode, direction, size))
+        self.assertTrue(all(row["used"] == bool(row["used_for"]) for row in rows))
+        table = self.ok(self.d, "implementations").out.decode().splitlines()
+        self.assertEqual(len(table), len(rows) + 1)
+        self.assertIn("USED FOR", table[0])
+        self.assertTrue(any(line.startswith("xts ") and "portable" in line for line in table))
 
     def test_help_everywhere(self):
         for words in ([], ["encrypt"], ["decrypt"], ["key"], ["key", "create"], ["key", "import"], ["key", "list"],

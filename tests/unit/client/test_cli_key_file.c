@@ -16,7 +16,7 @@ static int read_text(const char *text, size_t length, bool hex, uint32_t key_bit
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(text, 1, length, file), length);
     ck_assert_int_eq(fclose(file), 0);
-    return key_file_read(path, hex, key_bits, out);
+    return key_file_read(path, hex, key_bits, false, out);
 }
 
 #define HEX16 "000102030405060708090a0b0c0d0e0f"
@@ -61,11 +61,30 @@ START_TEST(test_raw)
 }
 END_TEST
 
+START_TEST(test_xts)
+{
+    static const char bytes[65] = "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789ABCDEF";
+    uint8_t out[64] = {0};
+
+    for (uint32_t bits = 128; bits <= 256; bits += 128) {
+        ck_assert_int_eq(read_text(bytes, bits / 4, false, bits, out), CODE_FAILED);
+        ck_assert_int_eq(key_file_read(path, false, bits, true, out), CODE_OK);
+        ck_assert_mem_eq(out, bytes, bits / 4);
+        ck_assert_int_eq(key_file_read(path, true, bits, true, out), CODE_FAILED);
+        ck_assert_int_eq(read_text(bytes, bits / 8, false, bits, out), CODE_OK);
+        ck_assert_int_eq(key_file_read(path, false, bits, true, out), CODE_FAILED);
+    }
+    ck_assert_int_eq(read_text(bytes, 64, true, 128, out), CODE_FAILED);
+    ck_assert_int_eq(key_file_read(path, true, 128, true, out), CODE_OK);
+}
+END_TEST
+
 static void add(TCase *test_case)
 {
     tcase_add_test(test_case, test_hex);
     tcase_add_test(test_case, test_wrong_hex);
     tcase_add_test(test_case, test_raw);
+    tcase_add_test(test_case, test_xts);
 }
 
 int main(void)

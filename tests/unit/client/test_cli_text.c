@@ -164,6 +164,9 @@ START_TEST(test_modes)
     uint32_t modes = 0;
 
     ck_assert_int_eq(text_mode_number("gcm"), CM_GCM);
+    ck_assert_int_eq(text_mode_number("xts"), CM_XTS);
+    ck_assert_str_eq(text_mode_name(CM_XTS), "xts");
+    ck_assert_str_eq(text_mode_name(CM_XTS + 1), "?");
     ck_assert_int_eq(text_mode_number("GCM"), 0);
     ck_assert_str_eq(text_mode_name(CM_CBC), "cbc");
     ck_assert_str_eq(text_mode_name(99), "?");
