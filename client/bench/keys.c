@@ -11,14 +11,17 @@
 
 static const uint32_t block_modes = CM_MODE_BIT(CM_ECB) | CM_MODE_BIT(CM_CBC) | CM_MODE_BIT(CM_CTR);
 
+static const char *const family_words[KEYS_FAMILIES] = {
+    [KEYS_BLOCK] = "block", [KEYS_GCM] = "gcm", [KEYS_XTS] = "xts"};
+
 enum keys_family keys_family_of(int mode)
 {
-    return mode == CM_GCM ? KEYS_GCM : KEYS_BLOCK;
+    return mode == CM_GCM ? KEYS_GCM : mode == CM_XTS ? KEYS_XTS : KEYS_BLOCK;
 }
 
 static uint32_t family_modes(enum keys_family family)
 {
-    return family == KEYS_GCM ? CM_MODE_BIT(CM_GCM) : block_modes;
+    return family == KEYS_GCM ? CM_MODE_BIT(CM_GCM) : family == KEYS_XTS ? CM_MODE_BIT(CM_XTS) : block_modes;
 }
 
 static cm_key_options options_of(enum keys_family family)
@@ -56,8 +59,7 @@ static int import_temporary(struct keys *keys, const struct plan *plan)
         if ((keys->modes & family_modes((enum keys_family)family)) == 0)
             continue;
         text_format_hex(random, sizeof random, hex);
-        snprintf(keys->names[family], sizeof keys->names[family], "bench-%s-%s", hex,
-                 family == KEYS_GCM ? "gcm" : "block");
+        snprintf(keys->names[family], sizeof keys->names[family], "bench-%s-%s", hex, family_words[family]);
         if (cm_key_create(client, keys->names[family], keys->key_bits, keys->bytes[family], &options,
                           &error) != 0)
             code = report_failure(&error, "can't import a temporary key over %s", keys->admin_endpoint);
@@ -70,6 +72,7 @@ static int import_temporary(struct keys *keys, const struct plan *plan)
 
 static int read_named(struct keys *keys, const struct keys_source *source)
 {
+    bool xts = (keys->modes & CM_MODE_BIT(CM_XTS)) != 0;
     int code;
 
     if (source->name == NULL || source->hex == NULL)
@@ -78,8 +81,11 @@ static int read_named(struct keys *keys, const struct keys_source *source)
                             "verify the answers");
     if (strlen(source->name) >= sizeof keys->names[0])
         return report_usage("bench", "--key: the name is too long");
-    code = key_file_read(source->hex, true, keys->key_bits, false, keys->bytes[0]);
-    memcpy(keys->bytes[1], keys->bytes[0], sizeof keys->bytes[1]);
+    if (xts && keys->modes != CM_MODE_BIT(CM_XTS))
+        return report_usage("bench", "--key: a key for XTS is for XTS alone");
+    code = key_file_read(source->hex, true, keys->key_bits, xts, keys->bytes[0]);
+    for (int family = 1; family < KEYS_FAMILIES; family++)
+        memcpy(keys->bytes[family], keys->bytes[0], sizeof keys->bytes[0]);
     for (int family = 0; family < KEYS_FAMILIES; family++)
         snprintf(keys->names[family], sizeof keys->names[family], "%s", source->name);
     return code;
@@ -90,8 +96,7 @@ int keys_prepare(struct keys *keys, const struct plan *plan, const struct keys_s
     *keys = (struct keys){.key_bits = plan->key_bits, .modes = plan->modes};
     if (source->name != NULL || source->hex != NULL)
         return read_named(keys, source);
-    if (RAND_priv_bytes(keys->bytes[0], sizeof keys->bytes[0]) != 1 ||
-        RAND_priv_bytes(keys->bytes[1], sizeof keys->bytes[1]) != 1)
+    if (RAND_priv_bytes(keys->bytes[0], sizeof keys->bytes) != 1)
         return report_error(CODE_FAILED, "no random bytes from OpenSSL");
     keys->admin_endpoint = source->admin_endpoint;
     if (source->admin_endpoint != NULL)
@@ -144,10 +149,13 @@ int keys_open(const struct keys *keys, const struct plan *plan, cm_client *clien
 
 void keys_done(struct keys *keys, const struct plan *plan)
 {
+    bool made = false;
     cm_client *client = NULL;
     cm_error error = CM_ERROR_INIT;
 
-    if ((keys->made[0] || keys->made[1]) && admin_connect(keys, plan, &client) == CODE_OK) {
+    for (int family = 0; family < KEYS_FAMILIES; family++)
+        made |= keys->made[family];
+    if (made && admin_connect(keys, plan, &client) == CODE_OK) {
         for (int family = 0; family < KEYS_FAMILIES; family++) {
             if (keys->made[family] && cm_key_destroy(client, keys->names[family], &error) != 0)
                 report_failure(&error, "can't destroy the temporary key %s", keys->names[family]);

@@ -5,15 +5,15 @@
 
 #include "plan.h"
 
-/* A key is for one family of modes, so there are two. */
-enum keys_family { KEYS_BLOCK = 0 /* ecb, cbc, ctr */, KEYS_GCM = 1, KEYS_FAMILIES = 2 };
+/* A key is for one family of modes, so there are several. */
+enum keys_family { KEYS_BLOCK = 0 /* ecb, cbc, ctr */, KEYS_GCM = 1, KEYS_XTS = 2, KEYS_FAMILIES = 3 };
 
 struct keys {
     uint32_t key_bits;
-    uint32_t modes; /* that will be used */
-    uint8_t bytes[KEYS_FAMILIES][32];
-    char names[KEYS_FAMILIES][129]; /* "": ephemeral */
-    const char *admin_endpoint;     /* temporary keys are made and destroyed there; NULL: none are */
+    uint32_t modes;                   /* that will be used */
+    uint8_t bytes[KEYS_FAMILIES][64]; /* in XTS the data's key before the tweak's */
+    char names[KEYS_FAMILIES][129];   /* "": ephemeral */
+    const char *admin_endpoint;       /* temporary keys are made and destroyed there; NULL: none are */
     bool made[KEYS_FAMILIES];
 };
 

@@ -190,8 +190,26 @@ static void add_up(const struct load *load, struct result *result)
         report_failure(first_error, "a batch failed (the first such error; the result counts the others)");
 }
 
+/* Which size classes the plan's batches fall into, as admin.h has them; a range may fall into both. */
+static uint32_t classes_of(const struct plan *plan)
+{
+    enum { SHORT_ITEMS = 2, SHORT_BYTES = 256 };
+
+    if (plan->batch > SHORT_ITEMS || plan->batch * plan->size_least > SHORT_BYTES)
+        return CM_USED_LONG;
+    return plan->batch * plan->size_most <= SHORT_BYTES ? CM_USED_SHORT : CM_USED_SHORT | CM_USED_LONG;
+}
+
+/* Where both classes are at work, two names stand with a plus between. */
+static void name_implementation(char name[32], const char *implementation)
+{
+    size_t used = strlen(name);
+
+    snprintf(name + used, 32 - used, "%s%.15s", used == 0 ? "" : "+", implementation);
+}
+
 /* What the result says of the daemon. Not knowing it is no failure of the measurement. */
-static void look_at_daemon(cm_client *client, struct result *result)
+static void look_at_daemon(cm_client *client, const struct plan *plan, struct result *result)
 {
     cm_server_details status = {.size = sizeof status};
     cm_implementation_details *rows = NULL;
@@ -201,11 +219,11 @@ static void look_at_daemon(cm_client *client, struct result *result)
         snprintf(result->server, sizeof result->server, "%s", status.server);
     if (cm_get_implementations(client, &rows, &count, NULL) == 0) {
         for (size_t i = 0; i < count; i++) {
-            if (rows[i].used == 0 || rows[i].mode <= 0 || rows[i].mode >= PLAN_MODES ||
+            if ((rows[i].used & classes_of(plan)) == 0 || rows[i].mode <= 0 || rows[i].mode >= PLAN_MODES ||
                 rows[i].direction <= 0 || rows[i].direction >= PLAN_DIRECTIONS)
                 continue;
-            snprintf(result->implementations[rows[i].mode][rows[i].direction],
-                     sizeof result->implementations[0][0], "%s", rows[i].implementation);
+            name_implementation(result->implementations[rows[i].mode][rows[i].direction],
+                                rows[i].implementation);
         }
     }
     free(rows);
@@ -225,7 +243,7 @@ int load_run(const struct plan *plan, const struct keys *keys, struct result *re
     if (code == CODE_OK)
         code = prepare_loaders(&load);
     if (code == CODE_OK) {
-        look_at_daemon(load.connections[0].client, ret_result);
+        look_at_daemon(load.connections[0].client, plan, ret_result);
         code = run_loaders(&load);
     }
     for (uint32_t i = 0; i < load.verifier_count; i++)

@@ -7,17 +7,17 @@
 #include "options.h"
 #include <ciphermill/admin.h>
 
-enum { PLAN_STATUSES = 128, PLAN_MODES = CM_GCM + 1, PLAN_DIRECTIONS = CM_DECRYPT + 1 };
-enum { PLAN_COMBINATIONS = 8 };
+enum { PLAN_STATUSES = 128, PLAN_MODES = CM_XTS + 1, PLAN_DIRECTIONS = CM_DECRYPT + 1 };
+enum { PLAN_COMBINATIONS = 2 * CM_XTS };
 
 /* Bits of `directions`. */
 #define PLAN_DIRECTION_BIT(direction) (1U << (direction))
 
 struct plan {
     const struct cli *cli;
-    uint32_t modes;      /* CM_MODE_BIT */
-    uint32_t directions; /* PLAN_DIRECTION_BIT */
-    uint32_t key_bits;
+    uint32_t modes;                 /* CM_MODE_BIT */
+    uint32_t directions;            /* PLAN_DIRECTION_BIT */
+    uint32_t key_bits;              /* of AES */
     uint64_t size_least, size_most; /* of an item: bytes of plaintext */
     uint32_t batch;                 /* items */
     uint32_t inflight;              /* batches a connection */
@@ -51,7 +51,7 @@ struct result {
     struct histogram lag;             /* open loop, ns: how late the bench itself was, with room to send */
     double openssl_bytes_per_s; /* the same batches by OpenSSL in this process, one thread; 0: not measured */
     char server[64];
-    char implementations[PLAN_MODES][PLAN_DIRECTIONS][32]; /* in use; "" where unknown */
+    char implementations[PLAN_MODES][PLAN_DIRECTIONS][32]; /* that serve such batches; "" where unknown */
 };
 
 #endif

@@ -10,8 +10,8 @@
 #include <inttypes.h>
 
 static const struct combination kinds[] = {
-    {CM_ECB, CM_ENCRYPT}, {CM_CBC, CM_ENCRYPT}, {CM_CBC, CM_DECRYPT},
-    {CM_CTR, CM_ENCRYPT}, {CM_GCM, CM_ENCRYPT}, {CM_GCM, CM_DECRYPT},
+    {CM_ECB, CM_ENCRYPT}, {CM_CBC, CM_ENCRYPT}, {CM_CBC, CM_DECRYPT}, {CM_CTR, CM_ENCRYPT},
+    {CM_GCM, CM_ENCRYPT}, {CM_GCM, CM_DECRYPT}, {CM_XTS, CM_ENCRYPT},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static const struct {
@@ -136,6 +136,8 @@ int quick_run(const struct plan *plan, const struct keys *keys, enum show_form f
     if (form == SHOW_JSON)
         json_array_begin(&json, NULL);
     for (size_t k = 0; k < KINDS; k++) {
+        if ((plan->modes & CM_MODE_BIT(kinds[k].mode)) == 0)
+            continue;
         for (size_t s = 0; s < SHAPES && code == CODE_OK && !load_interrupted(); s++) {
             row.modes = CM_MODE_BIT(kinds[k].mode);
             row.directions = PLAN_DIRECTION_BIT(kinds[k].direction);

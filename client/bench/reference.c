@@ -11,9 +11,10 @@ static const EVP_CIPHER *cipher_of(int mode, uint32_t key_bits)
         [CM_CBC] = {EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
         [CM_CTR] = {EVP_aes_128_ctr, EVP_aes_192_ctr, EVP_aes_256_ctr},
         [CM_GCM] = {EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm},
+        [CM_XTS] = {EVP_aes_128_xts, NULL, EVP_aes_256_xts},
     };
 
-    return ciphers[mode][row]();
+    return ciphers[mode][row] != NULL ? ciphers[mode][row]() : NULL;
 }
 
 void reference_init(struct reference *reference, const struct keys *keys)

@@ -88,7 +88,7 @@ bool unit_init(struct unit *unit, const struct plan *plan, struct combination ki
     *unit = (struct unit){.mode = kind.mode, .direction = kind.direction};
     unit->flags = pads ? 0 : CM_NO_PADDING;
     unit->fixed = kind.direction == CM_DECRYPT && (kind.mode == CM_GCM || pads);
-    if (kind.mode != CM_ECB && (kind.direction == CM_DECRYPT || plan->caller_iv))
+    if (kind.mode == CM_XTS || (kind.mode != CM_ECB && (kind.direction == CM_DECRYPT || plan->caller_iv)))
         unit->iv_length = kind.mode == CM_GCM ? NONCE : BLOCK;
     if (!allocate(unit, plan))
         return false;

@@ -22,7 +22,8 @@ struct unit {
     cm_item *items;
     size_t in_stride, out_stride;
     uint8_t *in, *out;
-    uint8_t *first_ivs; /* IVs that the bench gives, 16 bytes an item; NULL: the daemon makes them */
+    uint8_t
+        *first_ivs; /* IVs and tweaks that the bench gives, 16 bytes an item; NULL: the daemon makes them */
     uint32_t iv_length;
     bool fixed; /* its input must stay as it is: a ciphertext with tag or padding */
 };

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ciphermill bench`, `status` and `implementations`: the forms that scripts rely on."""
 import csv
+import os
 
 from harness import Case, main
 
@@ -40,11 +41,49 @@ class Bench(Case):
         self.refused(self.d, "bench", "--csv", "--json", says=["not both"], code=2)
 
     def test_every_mode_is_verified(self):
-        for mode in ("ecb", "cbc", "ctr", "gcm"):
-            for bits in ("128", "192", "256"):
+        for mode in ("ecb", "cbc", "ctr", "gcm", "xts"):
+            for bits in ("128", "192", "256") if mode != "xts" else ("128", "256"):
                 result = self.bench("--mode", mode, "--bits", bits, "--size", "100", "--batch", "8")
                 self.assertEqual((result["errors"], result["mismatches"]), (0, 0), result)
                 self.assertGreater(result["verified"], 0, result)
+
+    def test_xts(self):
+        result = self.bench("--mode", "xts", "--bits", "256", "--size", "16-5000", "--direction", "mixed",
+                            "--verify", "all")
+        self.assertEqual((result["mode"], result["key_bits"], result["errors"], result["mismatches"]),
+                         ("xts", 256, 0, 0))
+        self.assertGreater(result["verified"], 0)
+        key = self.import_key(self.d, "disk", os.urandom(32), "xts", caller_iv=False)
+        named = self.write("key", key.hex().encode())
+        words = ["bench", "--duration", "0.3", "--json", "--mode"]
+        result = self.ok(self.d.tcp, *words, "xts", "--key", "disk", "--key-hex", named).json
+        self.assertEqual((result["errors"], result["mismatches"]), (0, 0), result)
+        self.assertGreater(result["verified"], 0)
+        wrong = self.write("wrong", os.urandom(32).hex().encode())
+        result = self.refused(self.d.tcp, *words, "xts", "--key", "disk", "--key-hex", wrong, code=1, says=["differ"])
+        self.assertEqual(result.json["mismatches"], result.json["verified"])
+        self.refused(self.d.tcp, *words, "ctr,xts", "--key", "disk", "--key-hex", named, code=2, says=["xts alone"])
+        result = self.ok(self.d.tcp, *words, "xts", "--admin-endpoint", self.d.unix).json
+        self.assertEqual((result["errors"], result["mismatches"]), (0, 0), result)
+        self.assertEqual([one["name"] for one in self.ok(self.d, "key", "list", "--json").json], ["disk"])
+        for words, says in ((["--bits", "192"], "AES-128 and AES-256"), (["--size", "15"], "16 bytes"),
+                            (["--size", "17MiB"], "16 bytes")):
+            self.refused(self.d, "bench", "--mode", "xts", *words, code=2, says=[says])
+
+    def test_it_says_which_implementation_served(self):
+        rows = self.ok(self.d, "implementations", "--json").json
+        names = {(row["mode"], size): row["implementation"] for row in rows if row["direction"] == "encrypt"
+                 for size in row["used_for"]}
+        for mode in ("ctr", "gcm", "xts"):
+            short, long = names[mode, "short"], names[mode, "long"]
+            for words, wanted in ((["--size", "128", "--batch", "2"], short),
+                                  (["--size", "256", "--batch", "1"], short),
+                                  (["--size", "16", "--batch", "3"], long), (["--size", "257", "--batch", "1"], long),
+                                  (["--size", "16-4096", "--batch", "1"], short if short == long else None)):
+                result = self.ok(self.d, "bench", "--duration", "0.05", "--warmup", "0", "--json", "--mode", mode,
+                                 *words).json
+                wanted = wanted or {f"{short}+{long}", f"{long}+{short}"}
+                self.assertIn(result["implementation"], wanted if isinstance(wanted, set) else {wanted}, (mode, words))
 
     def test_open_loop(self):
         result = self.bench("--mode", "ctr", "--size", "256", "--batch", "4", "--rate", "200")

@@ -11,7 +11,7 @@ import subprocess
 from harness import COMMAND, SLOW, Case, main
 
 SECONDS = int(os.environ.get("CM_LOAD_SECONDS", "5"))
-MODES = ("ecb", "cbc", "ctr", "gcm")
+MODES = ("ecb", "cbc", "ctr", "gcm", "xts")
 # From a byte to what is shared between workers.
 SHAPES = (("1", "64"), ("16", "100"), ("100", "32"), ("1000", "16"), ("4096", "16"), ("65536", "4"), ("1048576", "2"))
 
@@ -23,8 +23,9 @@ class Load(Case):
         waiting = []
         for number, mode in enumerate(MODES * 2):
             size, batch = SHAPES[number % len(SHAPES)]
-            argv = [COMMAND, "--endpoint", (d.unix, d.tcp)[number % 2], "bench", "--json", "--mode", mode, "--bits",
-                    chosen.choice(("128", "192", "256")), "--size", size, "--batch", batch, "--inflight", "4",
+            bits = chosen.choice(("128", "256") if mode == "xts" else ("128", "192", "256"))
+            argv = [COMMAND, "--endpoint", (d.unix, d.tcp)[number % 2], "bench", "--json", "--mode", mode,
+                    "--bits", bits, "--size", size, "--batch", batch, "--inflight", "4",
                     "--connections", "2", "--duration", str(SECONDS)]
             if number % 2 == 1:
                 argv += ["--admin-endpoint", d.unix]

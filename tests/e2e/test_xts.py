@@ -84,7 +84,8 @@ class Xts(Case):
             self.says(USAGE, *use, "--unit", "1", "--unit-bytes", size, says=["--unit-bytes is a size"])
         self.import_key(self.d, "blocks", pattern(16, 77))
         self.says(USAGE, "encrypt", "--key", "blocks", "--mode", "ctr", "--unit", "1", says=["only xts", "--unit"])
-        self.says(USAGE, "encrypt", "--key", "blocks", "--mode", "cbc", "--tweak", "00" * 16, says=["only xts", "--tweak"])
+        self.says(USAGE, "encrypt", "--key", "blocks", "--mode", "cbc", "--tweak", "00" * 16,
+                  says=["only xts", "--tweak"])
         self.says(REFUSED, "encrypt", "--key", "blocks", "--mode", "xts", "--unit", "1", says=["attributes"])
         self.says(REFUSED, *use, "--mode", "ctr", says=["attributes"])
 
