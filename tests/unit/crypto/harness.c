@@ -2,12 +2,13 @@
 /* Implementations by number, keys and random bytes for the tests of crypto/. */
 #include "harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEST_TIMEOUT_S = 280 };
+enum { TEST_TIMEOUT_S = 280, EXIT_SKIPPED = 77 };
 
-int harness_run(const char *name, void (*add_tests)(TCase *test_case))
+static int run(const char *name, void (*add_tests)(TCase *test_case))
 {
     Suite *suite = suite_create(name);
     TCase *test_case = tcase_create(name);
@@ -17,20 +18,35 @@ int harness_run(const char *name, void (*add_tests)(TCase *test_case))
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
-    int run = srunner_ntests_run(runner);
+    int count = srunner_ntests_run(runner);
     srunner_free(runner);
-    return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return failed == 0 && count > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int harness_run(const char *name, void (*add_tests)(TCase *test_case))
+{
+    (void)unsetenv("CIPHERMILL_CPU");
+    return run(name, add_tests);
+}
+
+static const char *limit(void)
+{
+    const char *name = getenv("CIPHERMILL_CPU");
+    return name != NULL && *name != '\0' ? name : NULL;
 }
 
 int harness_run_initialised(const char *name, void (*add_tests)(TCase *test_case))
 {
-    if (cm_aes_init(getenv("CIPHERMILL_CPU")) != CM_AES_OK)
+    if (cm_aes_init(limit()) != CM_AES_OK)
         return EXIT_FAILURE;
-    return harness_run(name, add_tests);
+    if (limit() != NULL && cm_aes_row_named(CM_AES_ECB, CM_AES_ENCRYPT, limit()) == NULL) {
+        (void)printf("skipped: crypto: this processor can't run %s\n", limit());
+        return EXIT_SKIPPED;
+    }
+    return run(name, add_tests);
 }
 
-/* Number `index` of those that can run, or NULL past the end. Whether one is within a limit plays no part:
- * what the processor can run, the tests bind by name. */
+/* Number `index` of those that can run, or NULL past the end. */
 static const char *runnable(size_t index)
 {
     struct cm_aes_implementation known;
@@ -43,6 +59,8 @@ static const char *runnable(size_t index)
 size_t harness_implementation_count(void)
 {
     size_t count = 0;
+    if (limit() != NULL)
+        return 1;
     while (runnable(count) != NULL)
         count++;
     if (count == 0)
@@ -52,14 +70,32 @@ size_t harness_implementation_count(void)
 
 const char *harness_implementation(size_t index)
 {
-    const char *name = runnable(index);
+    const char *name = limit() != NULL ? HARNESS_CHOSEN : runnable(index);
     require(name != NULL, "no implementation number %zu", index);
     for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
         for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
-            require(cm_aes_row_named((enum cm_aes_mode)mode, (enum cm_aes_direction)direction, name) != NULL,
+            require(harness_row(name, (enum cm_aes_mode)mode, (enum cm_aes_direction)direction) != NULL,
                     "%s has no row for %s, direction %d", name, harness_mode_name((enum cm_aes_mode)mode),
                     direction);
     return name;
+}
+
+const struct cm_aes_row *harness_row(const char *implementation, enum cm_aes_mode mode,
+                                     enum cm_aes_direction direction)
+{
+    return strcmp(implementation, HARNESS_CHOSEN) == 0 ? cm_aes_row(mode, direction)
+                                                       : cm_aes_row_named(mode, direction, implementation);
+}
+
+bool harness_has(const char *implementation, enum cm_aes_mode mode)
+{
+    bool has = harness_row(implementation, mode, CM_AES_ENCRYPT) != NULL &&
+               harness_row(implementation, mode, CM_AES_DECRYPT) != NULL;
+    if (!has) {
+        (void)printf("skipped: crypto: %s has no kernel for %s\n", implementation, harness_mode_name(mode));
+        (void)fflush(stdout);
+    }
+    return has;
 }
 
 const char *harness_mode_name(enum cm_aes_mode mode)
@@ -68,11 +104,25 @@ const char *harness_mode_name(enum cm_aes_mode mode)
     return names[mode];
 }
 
+/* Whether `name` is one that the limit allows: dispatch says that it is available, and it stands no further
+ * down the table than the limit. */
+static bool within_limit(enum cm_aes_mode mode, enum cm_aes_direction direction, const char *name)
+{
+    struct cm_aes_implementation known;
+    for (size_t i = 0; cm_aes_implementation(i, mode, direction, &known); i++) {
+        if (strcmp(known.name, name) == 0)
+            return known.available;
+        if (strcmp(known.name, limit()) == 0)
+            break;
+    }
+    return false;
+}
+
 struct cm_aes_key *harness_key_init(struct harness_key *memory, const char *implementation,
                                     enum cm_aes_mode mode, enum cm_aes_direction direction,
                                     const uint8_t *key, size_t key_length)
 {
-    const struct cm_aes_row *row = cm_aes_row_named(mode, direction, implementation);
+    const struct cm_aes_row *row = harness_row(implementation, mode, direction);
     require(row != NULL, "%s has no row for %s", implementation, harness_mode_name(mode));
     size_t size = cm_aes_key_size(row);
     require(size > 0 && size <= sizeof memory->memory && size % CM_AES_KEY_ALIGN == 0, "%s: key of %zu bytes",
@@ -83,7 +133,9 @@ struct cm_aes_key *harness_key_init(struct harness_key *memory, const char *impl
     require(cm_aes_key_row(expanded) == row, "%s: the key is bound to another row", implementation);
     for (int size_class = 0; size_class < CM_AES_SIZE_CLASS_COUNT; size_class++) {
         const char *name = cm_aes_row_name(row, (enum cm_aes_size_class)size_class);
-        require(strcmp(name, implementation) == 0, "asked for %s, would run %s", implementation, name);
+        bool right = strcmp(implementation, HARNESS_CHOSEN) == 0 ? within_limit(mode, direction, name)
+                                                                 : strcmp(name, implementation) == 0;
+        require(right, "asked for %s, would run %s", implementation, name);
     }
     return expanded;
 }

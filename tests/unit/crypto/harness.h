@@ -18,14 +18,26 @@
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Runs the tests of `test_case`, prints a summary, returns the exit code for main. The second form resolves
- * the dispatch table first (limited by CIPHERMILL_CPU, as the program does), so the tests must not. */
+ * the dispatch table first (limited by CIPHERMILL_CPU, as the program does), so the tests must not; the first
+ * is for tests that set their own limits, and forgets that variable. */
 int harness_run(const char *name, void (*add_tests)(TCase *test_case));
 int harness_run_initialised(const char *name, void (*add_tests)(TCase *test_case));
 
-/* Number of implementations that this machine can run, and their names; only after cm_aes_init. Each has a
- * row for every mode and direction, which harness_implementation asserts. Never less than 1. */
+/* What the tests run on; only after harness_run_initialised or cm_aes_init. Never less than 1.
+ * Without CIPHERMILL_CPU: each implementation that this machine can run, by its own name. Each has a row for
+ * every mode and direction, which harness_implementation asserts.
+ * With it: one, the rows that dispatch chose under this limit, mixed of what serves each size class best. It
+ * is called HARNESS_CHOSEN. A processor that lacks what the limit names skips the program. */
 size_t harness_implementation_count(void);
 const char *harness_implementation(size_t index);
+#define HARNESS_CHOSEN "dispatch's choice"
+
+/* The row of one of these; NULL if it has none. */
+const struct cm_aes_row *harness_row(const char *implementation, enum cm_aes_mode mode,
+                                     enum cm_aes_direction direction);
+
+/* Whether it has rows for the mode; says that tests are skipped if not. */
+bool harness_has(const char *implementation, enum cm_aes_mode mode);
 
 /* Registers a test once for each implementation; `_i` is the number to give to harness_implementation. */
 #define harness_add_for_each(test_case, function)                                                            \
@@ -42,7 +54,8 @@ struct harness_key {
     _Alignas(CM_AES_KEY_ALIGN) uint8_t memory[CM_AES_KEY_MAX_SIZE];
 };
 
-/* Expands a key for the named implementation and asserts that the key is bound to exactly that one. */
+/* Expands a key for the named implementation and asserts that the key is bound to exactly that one; for
+ * HARNESS_CHOSEN, that no kernel is wider than the limit. */
 struct cm_aes_key *harness_key_init(struct harness_key *memory, const char *implementation,
                                     enum cm_aes_mode mode, enum cm_aes_direction direction,
                                     const uint8_t *key, size_t key_length);

@@ -260,11 +260,15 @@ struct frame {
     uint8_t got_tags[MOST_SLOTS][16], ivs[MOST_SLOTS][16], key[16];
     size_t lengths[MOST_SLOTS], cipher_lengths[MOST_SLOTS];
     size_t stride, count;
+    const char *implementation;
+    enum cm_aes_mode mode;
+    enum cm_aes_padding padding;
 };
 
-static void frame_fill(struct frame *frame, struct harness_random *random, enum cm_aes_mode mode,
-                       enum cm_aes_padding padding, bool equal)
+static void frame_fill(struct frame *frame, struct harness_random *random, bool equal)
 {
+    enum cm_aes_mode mode = frame->mode;
+    enum cm_aes_padding padding = frame->padding;
     size_t most = padding == CM_AES_PKCS7 ? frame->stride - 1 : frame->stride;
     bool any = mode == CM_AES_CTR || mode == CM_AES_GCM || padding == CM_AES_PKCS7;
     harness_random_fill(random, frame->plain, frame->count * frame->stride);
@@ -287,12 +291,10 @@ static void frame_fill(struct frame *frame, struct harness_random *random, enum 
     }
 }
 
-static void frame_run(struct frame *frame, const struct cm_aes_key *key, enum cm_aes_padding padding,
-                      enum cm_aes_direction direction, bool in_place)
+static void frame_run(struct frame *frame, const struct cm_aes_key *key, enum cm_aes_direction direction,
+                      bool in_place)
 {
     bool encrypting = direction == CM_AES_ENCRYPT;
-    bool gcm = cm_aes_key_row(key) ==
-               cm_aes_row_named(CM_AES_GCM, direction, cm_aes_row_name(cm_aes_key_row(key), CM_AES_LONG));
     uint8_t *destination =
         frame->destination.base + frame->destination.capacity - frame->count * frame->stride;
     uint8_t *source =
@@ -311,15 +313,15 @@ static void frame_run(struct frame *frame, const struct cm_aes_key *key, enum cm
                                         .tag = frame->got_tags[i],
                                         .tag_length = 16};
     }
-    size_t failed = cm_aes_batch(key, padding, items, frame->count);
+    size_t failed = cm_aes_batch(key, frame->padding, items, frame->count);
     require(failed == 0, "%zu of %zu slots failed", failed, frame->count);
     for (size_t i = 0; i < frame->count; i++) {
         char where[96];
-        snprintf(where, sizeof where, "%s: slot %zu of %zu, %zu bytes apart",
-                 cm_aes_row_name(cm_aes_key_row(key), CM_AES_LONG), i, frame->count, frame->stride);
+        snprintf(where, sizeof where, "%s: slot %zu of %zu, %zu bytes apart", frame->implementation, i,
+                 frame->count, frame->stride);
         harness_check_output(&items[i], (encrypting ? frame->cipher : frame->plain) + i * frame->stride,
                              encrypting ? frame->cipher_lengths[i] : frame->lengths[i],
-                             gcm ? frame->tags[i] : NULL, where);
+                             frame->mode == CM_AES_GCM ? frame->tags[i] : NULL, where);
     }
 }
 
@@ -328,28 +330,28 @@ START_TEST(slots_one_behind_the_other)
     static struct frame frame;
     static const size_t strides[] = {16, 64, 256, 1024, 2048, 4096, 4160, 8192, LONGEST_SLOT};
     static const size_t counts[] = {2, 3, 8, 9, MOST_SLOTS};
-    const char *implementation = harness_implementation((size_t)_i);
     struct harness_random random = {.state = 21};
+    frame.implementation = harness_implementation((size_t)_i);
     harness_guard_init(&frame.source, sizeof frame.plain);
     harness_guard_init(&frame.destination, sizeof frame.plain);
     for (int n = 0; n < HARNESS_PLAIN_MODES * 2 * CM_AES_DIRECTION_COUNT; n++) {
-        enum cm_aes_mode mode = (enum cm_aes_mode)(n / 4);
-        enum cm_aes_padding padding = n & 2 ? CM_AES_PKCS7 : CM_AES_NO_PADDING;
         enum cm_aes_direction direction = (enum cm_aes_direction)(n & 1);
-        if (padding == CM_AES_PKCS7 && mode != CM_AES_ECB && mode != CM_AES_CBC)
+        frame.mode = (enum cm_aes_mode)(n / 4);
+        frame.padding = n & 2 ? CM_AES_PKCS7 : CM_AES_NO_PADDING;
+        if (frame.padding == CM_AES_PKCS7 && frame.mode != CM_AES_ECB && frame.mode != CM_AES_CBC)
             continue;
         struct harness_key memory;
         harness_random_fill(&random, frame.key, sizeof frame.key);
-        struct cm_aes_key *key =
-            harness_key_init(&memory, implementation, mode, direction, frame.key, sizeof frame.key);
+        struct cm_aes_key *key = harness_key_init(&memory, frame.implementation, frame.mode, direction,
+                                                  frame.key, sizeof frame.key);
         for (size_t s = 0; s < sizeof strides / sizeof *strides; s++)
             for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
                 for (int equal = 0; equal < 2; equal++) {
                     frame.stride = strides[s];
                     frame.count = counts[c];
-                    frame_fill(&frame, &random, mode, padding, equal);
-                    frame_run(&frame, key, padding, direction, false);
-                    frame_run(&frame, key, padding, direction, true);
+                    frame_fill(&frame, &random, equal);
+                    frame_run(&frame, key, direction, false);
+                    frame_run(&frame, key, direction, true);
                 }
         cm_aes_key_done(key);
     }

@@ -12,8 +12,8 @@ START_TEST(only_16_24_and_32_bytes)
         for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
             for (size_t length = 0; length <= sizeof bytes; length++) {
                 struct harness_key memory;
-                const struct cm_aes_row *row = cm_aes_row_named(
-                    (enum cm_aes_mode)mode, (enum cm_aes_direction)direction, implementation);
+                const struct cm_aes_row *row =
+                    harness_row(implementation, (enum cm_aes_mode)mode, (enum cm_aes_direction)direction);
                 int status = cm_aes_key_init((struct cm_aes_key *)(void *)memory.memory, row, bytes, length);
                 bool right = length == 16 || length == 24 || length == 32;
                 require(status == (right ? CM_AES_OK : CM_AES_BAD_KEY_LENGTH), "%s: a key of %zu bytes: %d",

@@ -24,7 +24,8 @@ struct vector {
     enum cm_aes_padding padding;
     struct vector_bytes key, iv, plaintext, ciphertext, aad, tag;
     int encrypt_status, decrypt_status;
-    bool encrypt; /* false: the source gives nothing that encryption could be held against */
+    int key_status; /* of expanding the key; if it is not CM_AES_OK nothing else is tried */
+    bool encrypt;   /* false: the source gives nothing that encryption could be held against */
 };
 
 /* How many cases of a file were run, and of these how many had to be, and were, refused. */
@@ -53,6 +54,8 @@ struct vector_record {
 bool vector_record_has(const struct vector_record *record, const char *name);
 /* The field's bytes; fails the test if there is no such field. */
 void vector_record_get(const struct vector_record *record, const char *name, struct vector_bytes *ret_bytes);
+/* The same for a field that is a decimal number. */
+size_t vector_record_number(const struct vector_record *record, const char *name);
 
 /* Calls `on_record` for every block of a response file, in order. */
 void vector_records_read(const char *name,

@@ -48,6 +48,16 @@ void vector_record_get(const struct vector_record *record, const char *name, str
     vector_bytes_read(ret_bytes, record->values[index]);
 }
 
+size_t vector_record_number(const struct vector_record *record, const char *name)
+{
+    size_t index = field_index(record, name), number;
+    char rest;
+    require(index < record->fields, "%s, count %d: no %s", record->file, record->number, name);
+    require(sscanf(record->values[index], "%zu%c", &number, &rest) == 1, "%s, count %d: %s is \"%s\"",
+            record->file, record->number, name, record->values[index]);
+    return number;
+}
+
 /* "[ENCRYPT]" or "[Taglen = 128]", the brackets already off. */
 static void section_line(struct vector_record *record, const char *line)
 {
