@@ -104,6 +104,12 @@ const char *harness_mode_name(enum cm_aes_mode mode)
     return names[mode];
 }
 
+const size_t *harness_key_lengths(enum cm_aes_mode mode)
+{
+    static const size_t plain[] = {16, 24, 32, 0}, doubled[] = {32, 64, 0};
+    return mode == CM_AES_XTS ? doubled : plain;
+}
+
 /* Whether `name` is one that the limit allows: dispatch says that it is available, and it stands no further
  * down the table than the limit. */
 static bool within_limit(enum cm_aes_mode mode, enum cm_aes_direction direction, const char *name)

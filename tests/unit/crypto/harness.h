@@ -50,6 +50,9 @@ const char *harness_mode_name(enum cm_aes_mode mode);
 
 /* --- Keys ---------------------------------------------------------------------------------------------- */
 
+/* The lengths that keys of the mode have, ended with 0. */
+const size_t *harness_key_lengths(enum cm_aes_mode mode);
+
 struct harness_key {
     _Alignas(CM_AES_KEY_ALIGN) uint8_t memory[CM_AES_KEY_MAX_SIZE];
 };

@@ -4,21 +4,31 @@
 
 #include <string.h>
 
-START_TEST(only_16_24_and_32_bytes)
+#define for_each_mode_of(implementation, mode)                                                               \
+    for (enum cm_aes_mode mode = CM_AES_ECB; mode < CM_AES_MODE_COUNT; mode++)                               \
+        if (harness_has(implementation, mode))
+
+#define for_each_direction(direction)                                                                        \
+    for (enum cm_aes_direction direction = CM_AES_ENCRYPT; direction < CM_AES_DIRECTION_COUNT; direction++)
+
+START_TEST(only_the_lengths_of_the_mode)
 {
     const char *implementation = harness_implementation((size_t)_i);
     static const uint8_t bytes[80];
-    for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
-        for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
-            for (size_t length = 0; length <= sizeof bytes; length++) {
-                struct harness_key memory;
-                const struct cm_aes_row *row =
-                    harness_row(implementation, (enum cm_aes_mode)mode, (enum cm_aes_direction)direction);
-                int status = cm_aes_key_init((struct cm_aes_key *)(void *)memory.memory, row, bytes, length);
-                bool right = length == 16 || length == 24 || length == 32;
-                require(status == (right ? CM_AES_OK : CM_AES_BAD_KEY_LENGTH), "%s: a key of %zu bytes: %d",
-                        implementation, length, status);
-            }
+    for_each_mode_of(implementation, mode) for_each_direction(direction)
+    {
+        const size_t *right = harness_key_lengths(mode);
+        for (size_t length = 0; length <= sizeof bytes; length++) {
+            struct harness_key memory;
+            int status = cm_aes_key_init((struct cm_aes_key *)(void *)memory.memory,
+                                         harness_row(implementation, mode, direction), bytes, length);
+            require(status == (length == *right ? CM_AES_OK : CM_AES_BAD_KEY_LENGTH),
+                    "%s, %s: a key of %zu bytes: %d", implementation, harness_mode_name(mode), length,
+                    status);
+            right += *right != 0 && length == *right;
+        }
+        require(*right == 0, "%s: a length was not reached", harness_mode_name(mode));
+    }
 }
 END_TEST
 
@@ -26,42 +36,43 @@ END_TEST
 START_TEST(stays_within_its_size_and_is_wiped)
 {
     const char *implementation = harness_implementation((size_t)_i);
-    static const uint8_t bytes[32] = "a key that is easy to find again";
-    for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
-        for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
-            for (size_t length = 16; length <= 32; length += 8) {
-                struct harness_key memory;
-                memset(memory.memory, 0xa5, sizeof memory.memory);
-                struct cm_aes_key *key = harness_key_init(&memory, implementation, (enum cm_aes_mode)mode,
-                                                          (enum cm_aes_direction)direction, bytes, length);
-                size_t size = cm_aes_key_size(cm_aes_key_row(key));
-                for (size_t i = size; i < sizeof memory.memory; i++)
-                    require(memory.memory[i] == 0xa5, "%s: byte %zu behind a key of %zu was written",
-                            implementation, i, size);
-                cm_aes_key_done(key);
-                for (size_t i = 0; i < size; i++)
-                    require(memory.memory[i] == 0, "%s: byte %zu of the key was not wiped", implementation,
-                            i);
-            }
+    static const uint8_t bytes[64] = "a key that is easy to find again, and has two different halves";
+    for_each_mode_of(implementation, mode) for_each_direction(direction)
+    {
+        for (const size_t *length = harness_key_lengths(mode); *length != 0; length++) {
+            struct harness_key memory;
+            memset(memory.memory, 0xa5, sizeof memory.memory);
+            struct cm_aes_key *key =
+                harness_key_init(&memory, implementation, mode, direction, bytes, *length);
+            size_t size = cm_aes_key_size(cm_aes_key_row(key));
+            for (size_t i = size; i < sizeof memory.memory; i++)
+                require(memory.memory[i] == 0xa5, "%s: byte %zu behind a key of %zu was written",
+                        implementation, i, size);
+            cm_aes_key_done(key);
+            for (size_t i = 0; i < size; i++)
+                require(memory.memory[i] == 0, "%s: byte %zu of the key was not wiped", implementation, i);
+        }
+    }
 }
 END_TEST
 
-/* Running a batch only reads the key: threads share it. */
+/* Running a batch, short or long, only reads the key: threads share it. */
 START_TEST(is_only_read)
 {
+    static const size_t text_lengths[] = {64, 4 * CM_AES_SHORT_BYTES};
     const char *implementation = harness_implementation((size_t)_i);
-    static const uint8_t bytes[64];
-    for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
-        for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++) {
-            struct harness_key memory, before;
-            uint8_t output[64], tag[16] = {0};
-            struct cm_aes_key *key = harness_key_init(&memory, implementation, (enum cm_aes_mode)mode,
-                                                      (enum cm_aes_direction)direction, bytes, 32);
-            size_t size = cm_aes_key_size(cm_aes_key_row(key));
-            memcpy(before.memory, memory.memory, size);
+    static const uint8_t bytes[4 * CM_AES_SHORT_BYTES];
+    for_each_mode_of(implementation, mode) for_each_direction(direction)
+    {
+        struct harness_key memory, before;
+        uint8_t output[sizeof bytes], tag[16] = {0};
+        struct cm_aes_key *key = harness_key_init(&memory, implementation, mode, direction, bytes, 32);
+        size_t size = cm_aes_key_size(cm_aes_key_row(key));
+        memcpy(before.memory, memory.memory, size);
+        for (size_t i = 0; i < sizeof text_lengths / sizeof *text_lengths; i++) {
             struct cm_aes_item item = {.source = bytes,
                                        .destination = output,
-                                       .length = 64,
+                                       .length = text_lengths[i],
                                        .iv = bytes,
                                        .iv_length = 16,
                                        .tag = tag,
@@ -71,8 +82,9 @@ START_TEST(is_only_read)
                     implementation, item.ret_status);
             require(memcmp(before.memory, memory.memory, size) == 0, "%s: a batch changed its key",
                     implementation);
-            cm_aes_key_done(key);
         }
+        cm_aes_key_done(key);
+    }
 }
 END_TEST
 
@@ -114,7 +126,7 @@ END_TEST
 
 static void add_tests(TCase *test_case)
 {
-    harness_add_for_each(test_case, only_16_24_and_32_bytes);
+    harness_add_for_each(test_case, only_the_lengths_of_the_mode);
     harness_add_for_each(test_case, stays_within_its_size_and_is_wiped);
     harness_add_for_each(test_case, is_only_read);
     tcase_add_test(test_case, equal);
