@@ -37,8 +37,11 @@ static const char *limit(void)
 
 int harness_run_initialised(const char *name, void (*add_tests)(TCase *test_case))
 {
-    if (cm_aes_init(limit()) != CM_AES_OK)
+    if (cm_aes_init(limit()) != CM_AES_OK) {
+        (void)fprintf(stderr, "no dispatch table: \"%s\" is no limit, or portable fails its self-test\n",
+                      limit() != NULL ? limit() : "");
         return EXIT_FAILURE;
+    }
     if (limit() != NULL && cm_aes_row_named(CM_AES_ECB, CM_AES_ENCRYPT, limit()) == NULL) {
         (void)printf("skipped: crypto: this processor can't run %s\n", limit());
         return EXIT_SKIPPED;
