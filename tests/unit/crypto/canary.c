@@ -2,6 +2,8 @@
 /* Calls a function with known values in everything that it has to keep, and tells what it did not keep. */
 #include "canary.h"
 
+#include <stdbool.h>
+
 #if CANARY_HERE
 
 enum { KEPT = 6, STACK_WORDS = CANARY_STACK_BYTES / 8, CALLER_WORDS = 64 };
@@ -73,11 +75,19 @@ __asm__(".pushsection .text\n"
         ".size canary_trampoline, . - canary_trampoline\n"
         ".popsection\n");
 
-/* The lowest word that changed, counted from the one that holds the return address. */
+/* Whether a word may be a piece of a key or a text. Addresses, lengths and zeroes are none: they fit into 48
+ * bits with their sign, which of random bytes one in 65,536 does. */
+static bool is_soil(uint64_t word)
+{
+    uint64_t sign = word >> 47;
+    return word != PATTERN && sign != 0 && sign != UINT64_MAX >> 47;
+}
+
+/* How far down the lowest of these lies. */
 static size_t stack_bytes(void)
 {
     size_t i = 0;
-    while (i < STACK_WORDS && canary_state.below[i] == PATTERN)
+    while (i < STACK_WORDS && !is_soil(canary_state.below[i]))
         i++;
     return 8 * (STACK_WORDS - i);
 }
@@ -144,7 +154,7 @@ CULPRIT(x87, "fninit")
 CULPRIT(direction, "std")
 CULPRIT(caller, "movq $0, 8(%rsp)")
 
-FUNCTION(canary_writes_deep, "movq $0, -4200(%rsp)")
+FUNCTION(canary_soils_deep, "movabs $0x0123456789abcdef, %rax\n    mov %rax, -4200(%rsp)")
 
 const struct canary_culprit canary_culprits[] = {
     {"rbx", culprit_rbx},
@@ -171,7 +181,7 @@ void canary_run(struct canary_call *call)
 const struct canary_culprit canary_culprits[] = {{NULL, NULL}};
 const size_t canary_culprit_count = 0;
 
-void canary_writes_deep(void)
+void canary_soils_deep(void)
 {
 }
 

@@ -19,8 +19,10 @@ struct canary_call {
     void (*function)(void); /* cast to this type; takes up to six integers or pointers */
     uintptr_t arguments[6];
     uintptr_t ret_result;      /* what it returned, if it returned an integer */
-    size_t ret_stack_bytes;    /* how far down it wrote on its stack, at most CANARY_STACK_BYTES */
     const char *ret_violation; /* what it did not keep, or NULL */
+    /* How far down it left on its stack what is neither an address nor a small number, so may be a secret; at
+     * most CANARY_STACK_BYTES. */
+    size_t ret_stack_bytes;
 };
 enum { CANARY_STACK_BYTES = 16384 };
 
@@ -37,7 +39,7 @@ struct canary_culprit {
 extern const struct canary_culprit canary_culprits[];
 extern const size_t canary_culprit_count;
 
-/* Breaks none, but writes far down on its stack: more than any kernel may. */
-void canary_writes_deep(void);
+/* Breaks none, but soils its stack further down than any kernel may. */
+void canary_soils_deep(void);
 
 #endif
