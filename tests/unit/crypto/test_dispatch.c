@@ -312,26 +312,6 @@ START_TEST(x86_where_the_processor_has_it)
 }
 END_TEST
 
-/* Where one class is: at both limits, on both sides. */
-START_TEST(size_classes)
-{
-    struct cm_aes_item items[CM_AES_SHORT_ITEMS + 1];
-    memset(items, 0, sizeof items);
-    ck_assert_int_eq(cm_aes_size_class(items, 0), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS + 1), CM_AES_LONG);
-    items[0].length = CM_AES_SHORT_BYTES;
-    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
-    items[1].length = 1;
-    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
-    items[0].length = CM_AES_SHORT_BYTES + 1;
-    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_LONG);
-    items[0].length = SIZE_MAX;
-    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
-}
-END_TEST
-
 /* A processor that lowers its clock under 512-bit registers: they are left alone unless asked for by name. */
 START_TEST(slow_512)
 {
@@ -399,7 +379,6 @@ static void add_tests(TCase *test_case)
     tcase_add_loop_test(test_case, each_name_as_limit, 0, LIMITS);
     tcase_add_loop_test(test_case, unknown_names, 0, 6);
     tcase_add_test(test_case, unknown_names_have_no_row);
-    tcase_add_test(test_case, size_classes);
 #if defined(__x86_64__)
     tcase_add_test(test_case, slow_512);
     tcase_add_loop_test(test_case, fewer_features, 0, 9);
