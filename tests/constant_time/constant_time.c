@@ -2,9 +2,9 @@
 /* Run under valgrind: keys and texts are marked as undefined, so that memcheck reports every branch and every
  * address that depends on them; whatever may depend on them says so with CM_DECLASSIFY.
  *
- * usage: valgrind --error-exitcode=99 constant_time [--leak-branch | --leak-address | --leak-compare]
- * With an argument it does on purpose what must be found. Exits with 77 where it does not run under valgrind.
- */
+ * usage: valgrind --error-exitcode=99 constant_time [MODE | --leak-branch | --leak-address | --leak-compare]
+ * MODE (ECB, CBC, CTR, GCM, XTS) runs that one alone. With --leak it does on purpose what must be found.
+ * Exits with 77 where it does not run under valgrind. */
 #include "cm_aes.h"
 #include "declassify.h"
 #include "impl.h"
@@ -52,7 +52,7 @@ struct work {
     enum cm_aes_direction direction;
     enum cm_aes_padding padding;
     size_t key_length;
-    uint8_t key[32], iv[16], aad[24];
+    uint8_t key[CM_AES_MAX_KEY_BYTES], iv[16], aad[24];
     struct message messages[ITEMS], open[ITEMS];
     struct cm_aes_item items[ITEMS];
     _Alignas(CM_AES_KEY_ALIGN) uint8_t memory[CM_AES_KEY_MAX_SIZE];
@@ -135,41 +135,125 @@ static void run_sealed(struct work *work, const struct cm_aes_row *sealing, size
         die("opening gives another length");
 }
 
+/* The same message in two parts, cut where a block ends, under a hidden key. */
+static void run_parts(struct work *work, size_t length)
+{
+    struct cm_aes_key *key = (struct cm_aes_key *)(void *)work->memory;
+    struct message *message = &work->messages[0];
+    struct cm_aes_parts state;
+    size_t cut = length / 32 * 16;
+    memset(&state, 0, sizeof state);
+    struct cm_aes_item item = {.source = message->text,
+                               .destination = message->result,
+                               .length = cut,
+                               .iv = work->iv,
+                               .iv_length = work->mode == CM_AES_GCM ? 12 : 16,
+                               .tag = message->tag,
+                               .tag_length = 16};
+    hide(work->key, work->key_length);
+    if (work->direction == CM_AES_ENCRYPT)
+        hide(message->text, ROOM);
+    if (cm_aes_key_init(key, work->row, work->key, work->key_length) != CM_AES_OK ||
+        cm_aes_part(key, work->padding, &state, &item, false) != CM_AES_OK)
+        die("a part fails");
+    item.source += cut;
+    item.destination += cut;
+    item.length = length - cut;
+    int status = cm_aes_part(key, work->padding, &state, &item, true);
+    bool judges = work->direction == CM_AES_DECRYPT;
+    if (status != CM_AES_OK && !(judges && (status == CM_AES_BAD_TAG || status == CM_AES_BAD_PADDING ||
+                                            status == CM_AES_BAD_LENGTH)))
+        die("the last part fails");
+    cm_aes_parts_done(&state);
+    cm_aes_key_done(key);
+    show(work->key, work->key_length);
+    show(message, sizeof *message);
+}
+
+static bool takes(const struct work *work, size_t length)
+{
+    bool blocks = work->mode == CM_AES_ECB || work->mode == CM_AES_CBC;
+    bool pads = work->direction == CM_AES_ENCRYPT && work->padding == CM_AES_PKCS7;
+    if (work->mode == CM_AES_XTS)
+        return length >= CM_AES_XTS_MIN_BYTES;
+    return !blocks || pads || length % 16 == 0;
+}
+
 static size_t run_mode(struct work *work, const char *implementation)
 {
+    static const size_t plain[] = {16, 24, 32, 0}, doubled[] = {32, 64, 0};
     size_t runs = 0;
-    bool blocks = work->mode == CM_AES_ECB || work->mode == CM_AES_CBC;
-    for (work->key_length = 16; work->key_length <= 32; work->key_length += 8)
+    for (const size_t *size = work->mode == CM_AES_XTS ? doubled : plain; *size != 0; size++)
         for (size_t i = 0; i < LENGTHS; i++) {
-            bool encrypt = work->direction == CM_AES_ENCRYPT;
-            if (blocks && lengths[i] % 16 != 0 && (!encrypt || work->padding == CM_AES_NO_PADDING))
+            work->key_length = *size;
+            if (!takes(work, lengths[i]))
                 continue;
             run_both(work, lengths[i]);
-            if (!encrypt)
+            if (work->direction == CM_AES_DECRYPT)
                 run_sealed(work, cm_aes_row_named(work->mode, CM_AES_ENCRYPT, implementation), lengths[i]);
+            if (work->mode != CM_AES_XTS)
+                run_parts(work, lengths[i]);
             runs++;
         }
     return runs;
 }
 
-static size_t run_implementation(const char *implementation)
+static size_t run_implementation(const char *implementation, int mode)
 {
     static struct work work;
     size_t runs = 0;
     for (size_t i = 0; i < sizeof work.key; i++)
         work.key[i] = (uint8_t)(0xa7 * i + 1);
-    for (int mode = 0; mode < CM_AES_XTS; mode++)
-        for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
-            for (int padding = 0; padding <= (mode <= CM_AES_CBC ? CM_AES_PKCS7 : 0); padding++) {
-                work.mode = (enum cm_aes_mode)mode;
-                work.direction = (enum cm_aes_direction)direction;
-                work.padding = (enum cm_aes_padding)padding;
-                work.row = cm_aes_row_named(work.mode, work.direction, implementation);
-                if (work.row == NULL)
-                    die("a row is missing");
-                runs += run_mode(&work, implementation);
-            }
+    for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
+        for (int padding = 0; padding <= (mode <= CM_AES_CBC ? CM_AES_PKCS7 : 0); padding++) {
+            work.mode = (enum cm_aes_mode)mode;
+            work.direction = (enum cm_aes_direction)direction;
+            work.padding = (enum cm_aes_padding)padding;
+            work.row = cm_aes_row_named(work.mode, work.direction, implementation);
+            if (work.row == NULL)
+                die("a row is missing");
+            runs += run_mode(&work, implementation);
+        }
     return runs;
+}
+
+/* --- Judging by itself -------------------------------------------------------------------------------------
+ */
+
+/* Every last byte that a block can have, before fillers that fit and one that does not, all hidden. */
+static void judge_paddings(void)
+{
+    for (unsigned value = 0; value < 256; value++)
+        for (unsigned wrong = 0; wrong < 2; wrong++) {
+            uint8_t block[32];
+            memset(block, (int)value, sizeof block);
+            block[30] ^= (uint8_t)wrong;
+            bool good = value >= 1 && value <= 16 && (wrong == 0 || value == 1);
+            struct cm_aes_item item = {
+                .destination = block, .length = sizeof block, .ret_length = sizeof block};
+            hide(block, sizeof block);
+            size_t failed = cm_pkcs7_finish(CM_AES_DECRYPT, CM_AES_PKCS7, &item, 1);
+            if (failed != !good || item.ret_length != (good ? sizeof block - value : 0))
+                die("a padding is misjudged");
+        }
+}
+
+/* Tags of every length against one that is computed, so hidden: equal, and other in each byte in turn. */
+static void judge_tags(void)
+{
+    uint8_t computed[16], tag[16];
+    for (size_t length = 4; length <= sizeof tag; length++)
+        for (size_t wrong = 0; wrong <= length; wrong++) {
+            for (size_t i = 0; i < sizeof tag; i++)
+                computed[i] = tag[i] = (uint8_t)(17 * i + 3);
+            if (wrong < length)
+                tag[wrong] ^= 0x20;
+            struct cm_aes_item item = {.tag = tag, .tag_length = length};
+            hide(computed, sizeof computed);
+            cm_gcm_tag(CM_AES_DECRYPT, &item, computed);
+            if (item.ret_status != (wrong < length ? CM_AES_BAD_TAG : CM_AES_OK))
+                die("a tag is misjudged");
+        }
 }
 
 /* --- What must be found -----------------------------------------------------------------------------------
@@ -210,19 +294,35 @@ static int leak(const char *how)
     return 0;
 }
 
+static void run_modes(const char *only)
+{
+    static const char *const names[CM_AES_MODE_COUNT] = {"ECB", "CBC", "CTR", "GCM", "XTS"};
+    struct cm_aes_implementation known;
+    size_t runs = 0;
+    for (size_t i = 0; cm_aes_implementation(i, CM_AES_ECB, CM_AES_ENCRYPT, &known); i++)
+        for (int mode = 0; mode < CM_AES_MODE_COUNT; mode++)
+            if (cm_aes_row_named((enum cm_aes_mode)mode, CM_AES_ENCRYPT, known.name) != NULL &&
+                (only == NULL || strcmp(only, names[mode]) == 0)) {
+                size_t batches = run_implementation(known.name, mode);
+                (void)printf("%s, %s: %zu batches\n", known.name, names[mode], batches);
+                runs += batches;
+            }
+    if (runs == 0)
+        die("nothing to run");
+}
+
 int main(int argc, char **argv)
 {
     if (!RUNNING_ON_VALGRIND) {
         (void)fprintf(stderr, "skipped: constant_time has to run under valgrind\n");
         return 77;
     }
-    if (argc > 1)
+    if (argc > 1 && strncmp(argv[1], "--leak", 6) == 0)
         return leak(argv[1]);
     if (cm_aes_init(NULL) != CM_AES_OK)
         die("no implementation");
-    struct cm_aes_implementation known;
-    for (size_t i = 0; cm_aes_implementation(i, CM_AES_ECB, CM_AES_ENCRYPT, &known); i++)
-        if (cm_aes_row_named(CM_AES_ECB, CM_AES_ENCRYPT, known.name) != NULL)
-            (void)printf("%s: %zu batches\n", known.name, run_implementation(known.name));
+    run_modes(argc > 1 ? argv[1] : NULL);
+    judge_paddings();
+    judge_tags();
     return 0;
 }
