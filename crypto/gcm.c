@@ -28,10 +28,9 @@ static size_t prepare(enum cm_aes_direction direction, enum cm_aes_padding paddi
     size_t failed = 0;
     for (size_t i = 0; i < count; i++) {
         /* The usual case first: this is a large part of what a short message costs. */
-        if (__builtin_expect((items[i].iv_length == 12) & (items[i].tag_length == 16) &
-                                 (items[i].aad_length <= MAX_HASHED_BYTES) &
-                                 (items[i].length <= CM_AES_GCM_MAX_BYTES),
-                             1)) {
+        if (__builtin_expect(items[i].iv_length == 12, 1) && __builtin_expect(items[i].tag_length == 16, 1) &&
+            __builtin_expect(items[i].aad_length <= MAX_HASHED_BYTES, 1) &&
+            __builtin_expect(items[i].length <= CM_AES_GCM_MAX_BYTES, 1)) {
             items[i].ret_status = CM_AES_OK;
             items[i].ret_length = items[i].length;
             continue;
@@ -71,7 +70,13 @@ static size_t finish(enum cm_aes_direction direction, enum cm_aes_padding paddin
 {
     (void)padding;
     size_t failed = 0;
+    int any = CM_AES_OK;
     if (direction == CM_AES_ENCRYPT)
+        return 0;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < count; i++)
+        any |= items[i].ret_status;
+    if (any == CM_AES_OK)
         return 0;
     for (size_t i = 0; i < count; i++) {
         if (items[i].ret_status != CM_AES_BAD_TAG)

@@ -12,7 +12,7 @@
 #ifdef __clang__
 enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584 };
 #else
-enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2560 };
+enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048 };
 #endif
 
 #define KERNEL(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                  \

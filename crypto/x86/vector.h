@@ -97,6 +97,26 @@ INLINE vector v_fold_each(const vector x[LANES])
     return _mm512_xor_si512(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
 
+/* Lane i of x[l] and lane l of x[i] change places. */
+INLINE void v_transpose(vector x[LANES])
+{
+    vector a = _mm512_shuffle_i32x4(x[0], x[1], 0x44), b = _mm512_shuffle_i32x4(x[0], x[1], 0xee);
+    vector c = _mm512_shuffle_i32x4(x[2], x[3], 0x44), d = _mm512_shuffle_i32x4(x[2], x[3], 0xee);
+    x[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+    x[1] = _mm512_shuffle_i32x4(a, c, 0xdd);
+    x[2] = _mm512_shuffle_i32x4(b, d, 0x88);
+    x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
+}
+
+/* Lane i, a constant, in every lane. */
+INLINE vector v_lane(vector x, int i)
+{
+    return i == 0   ? _mm512_shuffle_i32x4(x, x, 0x00)
+           : i == 1 ? _mm512_shuffle_i32x4(x, x, 0x55)
+           : i == 2 ? _mm512_shuffle_i32x4(x, x, 0xaa)
+                    : _mm512_shuffle_i32x4(x, x, 0xff);
+}
+
 /* 0, 1, 2, 3: one number a lane, in its low 32 or 64 bits. */
 INLINE vector v_lane_numbers(void)
 {
@@ -108,9 +128,29 @@ INLINE vector v_xor3(vector a, vector b, vector c)
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
 
-INLINE bool v_equal(vector a, vector b)
+/* a | (b ^ c) */
+INLINE vector v_or_xor(vector a, vector b, vector c)
 {
-    return _mm512_cmpneq_epi64_mask(a, b) == 0;
+    return _mm512_ternarylogic_epi64(a, b, c, 0xf6);
+}
+
+/* Whether a bit is set in both. */
+INLINE bool v_have_common(vector a, vector b)
+{
+    return _mm512_test_epi64_mask(a, b) != 0;
+}
+
+/* Vector u of eight words. */
+INLINE vector v_of_words(const uint64_t words[8], int u)
+{
+    const long long *w = (const long long *)words + 8 * u;
+    return _mm512_set_epi64(w[7], w[6], w[5], w[4], w[3], w[2], w[1], w[0]);
+}
+
+/* A bit for each word of 64 bits, the first one lowest. */
+INLINE unsigned v_different_words(vector a, vector b)
+{
+    return _mm512_cmpneq_epi64_mask(a, b);
 }
 
 /* Clears all 32 registers. */
@@ -219,6 +259,18 @@ INLINE vector v_fold_each(const vector x[LANES])
                             _mm256_permute2x128_si256(x[0], x[1], 0x31));
 }
 
+INLINE void v_transpose(vector x[LANES])
+{
+    vector low = _mm256_permute2x128_si256(x[0], x[1], 0x20);
+    x[1] = _mm256_permute2x128_si256(x[0], x[1], 0x31);
+    x[0] = low;
+}
+
+INLINE vector v_lane(vector x, int i)
+{
+    return i == 0 ? _mm256_permute2x128_si256(x, x, 0x00) : _mm256_permute2x128_si256(x, x, 0x11);
+}
+
 INLINE vector v_lane_numbers(void)
 {
     return _mm256_set_epi64x(0, 1, 0, 0);
@@ -229,10 +281,25 @@ INLINE vector v_xor3(vector a, vector b, vector c)
     return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
 }
 
-INLINE bool v_equal(vector a, vector b)
+INLINE vector v_or_xor(vector a, vector b, vector c)
 {
-    vector different = _mm256_xor_si256(a, b);
-    return _mm256_testz_si256(different, different);
+    return _mm256_or_si256(a, _mm256_xor_si256(b, c));
+}
+
+INLINE bool v_have_common(vector a, vector b)
+{
+    return !_mm256_testz_si256(a, b);
+}
+
+INLINE vector v_of_words(const uint64_t words[8], int u)
+{
+    const long long *w = (const long long *)words + 4 * u;
+    return _mm256_set_epi64x(w[3], w[2], w[1], w[0]);
+}
+
+INLINE unsigned v_different_words(vector a, vector b)
+{
+    return 15u ^ (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(a, b)));
 }
 
 INLINE void v_forget(void)
