@@ -248,8 +248,6 @@ def _libcrypto():
         _crypto.EVP_CIPHER_CTX_new.restype = ctypes.c_void_p
         for bits in (128, 192, 256):
             getattr(_crypto, f"EVP_aes_{bits}_gcm").restype = ctypes.c_void_p
-        for bits in (128, 256):
-            getattr(_crypto, f"EVP_aes_{bits}_xts").restype = ctypes.c_void_p
     return _crypto
 
 
@@ -288,19 +286,29 @@ def gcm_open(key, iv, data, tag, aad=b""):
     return _gcm(key, iv, aad, data, 0, tag=tag)
 
 
-def xts(key, tweak, data, decrypt=False):
-    """A data unit by libcrypto, under a key of 32 or 64 bytes: `openssl enc` knows no XTS."""
+def libcrypto(mode, bits, key, data, iv=None, decrypt=False, padding=True):
+    """What the library behind the `openssl` command makes of it: for many short messages, and for XTS, which the
+    command does not know."""
     crypto = _libcrypto()
+    crypto.EVP_get_cipherbyname.restype = ctypes.c_void_p
     context = ctypes.c_void_p(crypto.EVP_CIPHER_CTX_new())
-    cipher = ctypes.c_void_p(getattr(crypto, f"EVP_aes_{len(key) * 4}_xts")())
-    out, length = ctypes.create_string_buffer(len(data)), ctypes.c_int(0)
+    cipher = ctypes.c_void_p(crypto.EVP_get_cipherbyname(f"aes-{bits}-{mode}".encode()))
+    out, length, rest = ctypes.create_string_buffer(len(data) + 16), ctypes.c_int(0), ctypes.c_int(0)
     try:
-        ok = crypto.EVP_CipherInit_ex(context, cipher, None, key, tweak, 0 if decrypt else 1)
-        ok &= crypto.EVP_CipherUpdate(context, out, ctypes.byref(length), data, len(data))
-        assert ok == 1 and length.value == len(data), "libcrypto refused the data unit"
-        return out.raw
+        ok = crypto.EVP_CipherInit_ex(context, cipher, None, key, iv, 0 if decrypt else 1)
+        ok &= crypto.EVP_CIPHER_CTX_set_padding(context, 1 if padding else 0)
+        if data:
+            ok &= crypto.EVP_CipherUpdate(context, out, ctypes.byref(length), data, len(data))
+        ok &= crypto.EVP_CipherFinal_ex(context, ctypes.byref(out, length.value), ctypes.byref(rest))
+        assert ok == 1, f"libcrypto refused aes-{bits}-{mode} of {len(data)} bytes"
+        return out.raw[:length.value + rest.value]
     finally:
         crypto.EVP_CIPHER_CTX_free(context)
+
+
+def xts(key, tweak, data, decrypt=False):
+    """A data unit by libcrypto, under a key of 32 or 64 bytes."""
+    return libcrypto("xts", len(key) * 4, key, data, tweak, decrypt)
 
 
 def xts_units(key, data, first, unit_bytes, decrypt=False):
