@@ -5,7 +5,7 @@
  *
  * Long messages: eight vectors in flight, and after every second round the products of two vectors of
  * ciphertext, of the step before when encrypting, of this step when decrypting. GHASH's representation and
- * reduction are derived in aesni.c. What is scarce are the two pipes that AES runs on, one of which
+ * reduction are derived in aesni_gcm.h. What is scarce are the two pipes that AES runs on, one of which
  * multiplies too, then issue slots as such; hence:
  * - The first round of a counter block depends on its last byte in four bytes only. These are looked up, by a
  *   public index: 256 blocks with their first round done belong to the key, and what the next 256 blocks of a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GHASH with VPCLMULQDQ at either vector width: sums of products, their reduction, a key's powers of H.
  *
- * GHASH's representation and reduction are derived in aesni.c. Powers of H are laid out descending and with
- * zeroes behind H^1, so that a vector loaded at H^e has H^e, H^(e-1), ... and stops after H^1: the last
+ * GHASH's representation and reduction are derived in aesni_gcm.h. Powers of H are laid out descending and
+ * with zeroes behind H^1, so that a vector loaded at H^e has H^e, H^(e-1), ... and stops after H^1: the last
  * vector of a message may have blocks that are not there. */
 #ifndef CM_X86_VAES_GHASH_H
 #define CM_X86_VAES_GHASH_H
