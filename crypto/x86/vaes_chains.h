@@ -62,12 +62,18 @@ INLINE pair pair_of(block low, block high)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-INLINE pair pair_xor3(pair a, pair b, pair c)
+/* x ^ text ^ round_key, of which only x has to be waited for. */
+INLINE pair pair_whiten(pair x, pair text, pair round_key)
 {
 #if VECTOR_BITS == 512
-    return _mm256_ternarylogic_epi64(a, b, c, 0x96);
+    return _mm256_ternarylogic_epi64(x, text, round_key, 0x96);
 #else
-    return _mm256_xor_si256(a, _mm256_xor_si256(b, c));
+    text = _mm256_xor_si256(text, round_key);
+    /* Otherwise the compiler would add the two to x one after the other, and spill some of x meanwhile. */
+    __asm__("" : "+x"(text));
+    x = _mm256_xor_si256(x, text);
+    __asm__ volatile("" : "+x"(x));
+    return x;
 #endif
 }
 
@@ -113,7 +119,7 @@ INLINE void chains_block(struct cipher cipher, pair *x, struct addresses address
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         pair text = pair_of(load(source_of(addresses, 2 * u, at)), load(source_of(addresses, 2 * u + 1, at)));
-        x[u] = pair_xor3(x[u], text, first);
+        x[u] = pair_whiten(x[u], text, first);
     }
 #pragma GCC unroll 9
     for (unsigned round = 1; round < 10; round++)
