@@ -125,6 +125,13 @@ INLINE void expand_step(struct step_powers *powers)
         powers->folded[u / 2] = v_fold_pair(powers->power[u], powers->power[u + 1]);
 }
 
+INLINE vector product_of(vector x, vector h, vector folded_h)
+{
+    struct product sum = product_zero();
+    product_add_by(&sum, x, h, folded_h);
+    return product_reduce(sum);
+}
+
 static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
 {
     struct gcm_form *form = memory;
@@ -139,16 +146,23 @@ static void expand_gcm(void *memory, const uint8_t *key, size_t key_length)
     block c = _mm_and_si128(out, _mm_set_epi64x((long long)0xc200000000000000, 1));
     h = _mm_or_si128(_mm_slli_epi64(h, 1), _mm_slli_si128(carries, 8));
     h = _mm_xor_si128(h, c);
-    block folded_h = _mm_xor_si128(h, _mm_shuffle_epi32(h, 0x4e));
-    block power = h;
+    /* H^1 to H^LANES one after the other, the others LANES at once. */
     memset(form->power, 0, sizeof form->power);
     memset(form->folded, 0, sizeof form->folded);
-    for (int i = POWERS - 1; i >= 0; i--) {
-        struct product sum = product_zero();
-        form->power[i] = power;
-        form->folded[i] = _mm_xor_si128(power, _mm_shuffle_epi32(power, 0x4e));
-        product_add_by(&sum, v_of_low(power), v_of_low(h), v_of_low(folded_h));
-        power = V_LOW(product_reduce(sum));
+    vector by = v_broadcast(h), powers = v_of_low(h);
+    vector folded_by = v_xor(by, v_swap_halves(by));
+    for (int i = POWERS - 1; i >= POWERS - LANES; i--) {
+        form->power[i] = V_LOW(powers);
+        if (i > POWERS - LANES)
+            powers = product_of(powers, by, folded_by);
+    }
+    by = v_broadcast(V_LOW(powers));
+    folded_by = v_xor(by, v_swap_halves(by));
+    powers = v_load(&form->power[POWERS - LANES]);
+    for (int i = POWERS - LANES; i >= 0; i -= LANES) {
+        v_store((uint8_t *)&form->power[i], powers);
+        v_store((uint8_t *)&form->folded[i], v_xor(powers, v_swap_halves(powers)));
+        powers = product_of(powers, by, folded_by);
     }
     for (int u = 0; u < WIDTH; u++) {
         form->every.power[u] = v_broadcast(form->power[POWERS - LANES * (WIDTH - u)]);
