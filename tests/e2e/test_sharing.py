@@ -3,8 +3,8 @@
 """Large jobs are cut and shared between workers: the bytes stay right, at every place where they are cut."""
 import re
 
-from harness import MIB, Case, gcm_seal, main, openssl, pattern
-from pyclient import CBC, CTR, DECRYPT, ECB, ENCRYPT, GCM, Client
+from harness import MIB, Case, gcm_seal, main, openssl, pattern, xts
+from pyclient import CBC, CTR, DECRYPT, ECB, ENCRYPT, GCM, XTS, Client, tweak
 
 WORDS = {ECB: "ecb", CBC: "cbc", CTR: "ctr"}
 # Close to where a counter carries into its upper half, so that a slice has to carry on its own.
@@ -51,6 +51,18 @@ class Sharing(Case):
         for plain, iv, out in zip(plains, ivs, reply.outputs):
             self.assertTrue(out == openssl("cbc", cbc, plain, iv))
         self.assertGreater(self.shared(), before, "no job was shared")
+
+    def test_data_units(self):
+        """Shared one by one, and never cut: neither long ones nor many short ones."""
+        key = self.import_key(self.d, "x", pattern(64, 4), "xts", caller_iv=False)
+        handle = self.client.open_key("x")
+        for units in ([pattern(MIB + n, n + 1) for n in range(6)], [pattern(4096 - n % 3, n) for n in range(512)]):
+            before = self.shared()
+            tweaks = [tweak(n) for n in range(len(units))]
+            wanted = [xts(key, *pair) for pair in zip(tweaks, units)]
+            self.assertTrue(self.client.batch(handle, XTS, ENCRYPT, units, ivs=tweaks).outputs == wanted)
+            self.assertTrue(self.client.batch(handle, XTS, DECRYPT, wanted, ivs=tweaks).outputs == units)
+            self.assertGreater(self.shared(), before, "no job was shared")
 
 
 if __name__ == "__main__":
