@@ -434,6 +434,8 @@ static void ctr(const struct cm_kernel_key *key, struct cm_aes_item *items, size
 /* Needs the cipher above. */
 #include "aesni_gcm.h"
 
+#include "aesni_xts.h"
+
 /* --- The rows ------------------------------------------------------------------------------------------- */
 
 /* The lanes of CBC encryption are the largest frame; spills of the others take less. */
@@ -465,5 +467,9 @@ const struct cm_implementation cm_aesni =
                                     gcm_part),
                                 ROW(CM_AES_GCM, CM_AES_DECRYPT, struct gcm_form, expand_gcm, gcm_decrypt,
                                     gcm_part)},
+                [CM_AES_XTS] = {ROW(CM_AES_XTS, CM_AES_ENCRYPT, struct xts_form,
+                                    expand_xts_encrypt, xts_encrypt, NULL),
+                                ROW(CM_AES_XTS, CM_AES_DECRYPT, struct xts_form,
+                                    expand_xts_decrypt, xts_decrypt, NULL)},
             },
 };

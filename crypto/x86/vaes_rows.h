@@ -6,13 +6,14 @@
 
 #include "vaes_chains.h"
 #include "vaes_gcm.h"
+#include "vaes_xts.h"
 
 /* Bounds on the frames of a kernel and what it calls, spills included, as -fstack-usage shows them (GCC 12
  * and Clang 14, which spills more). */
 #ifdef __clang__
-enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584 };
+enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584, XTS_STACK_BYTES = 3584 };
 #else
-enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048 };
+enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048, XTS_STACK_BYTES = 2048 };
 #endif
 
 #define KERNEL(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                  \
@@ -39,6 +40,10 @@ enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048 };
                                gcm_encrypt, gcm_part),                                                       \
                         KERNEL(CM_AES_GCM, CM_AES_DECRYPT, struct gcm_form, GCM_STACK_BYTES, expand_gcm,     \
                                gcm_decrypt, gcm_part)},                                                      \
+        [CM_AES_XTS] = {KERNEL(CM_AES_XTS, CM_AES_ENCRYPT, struct xts_form, XTS_STACK_BYTES,                 \
+                               expand_xts_encrypt, xts_encrypt, NULL),                                       \
+                        KERNEL(CM_AES_XTS, CM_AES_DECRYPT, struct xts_form, XTS_STACK_BYTES,                 \
+                               expand_xts_decrypt, xts_decrypt, NULL)},                                      \
     }
 
 #endif

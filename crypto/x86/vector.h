@@ -17,6 +17,9 @@ typedef __m512i vector;
 #define V_SI(name) _mm512_##name##_si512
 #define V_LOW(x) _mm512_castsi512_si128(x)
 #define ANY_VECTOR_REGISTER "v"
+/* Each half of a lane by n bits; n is a constant. */
+#define v_bits_up(x, n) _mm512_slli_epi64(x, (unsigned)(n))
+#define v_bits_down(x, n) _mm512_srli_epi64(x, (unsigned)(n))
 
 INLINE vector v_broadcast(block x)
 {
@@ -123,6 +126,12 @@ INLINE vector v_lane_numbers(void)
     return _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
 }
 
+/* The same in both halves of a lane. */
+INLINE vector v_pair_numbers(void)
+{
+    return _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+}
+
 INLINE vector v_xor3(vector a, vector b, vector c)
 {
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
@@ -180,6 +189,8 @@ typedef __m256i vector;
 #define V_SI(name) _mm256_##name##_si256
 #define V_LOW(x) _mm256_castsi256_si128(x)
 #define ANY_VECTOR_REGISTER "x"
+#define v_bits_up(x, n) _mm256_slli_epi64(x, n)
+#define v_bits_down(x, n) _mm256_srli_epi64(x, n)
 
 INLINE vector v_broadcast(block x)
 {
@@ -276,6 +287,11 @@ INLINE vector v_lane_numbers(void)
     return _mm256_set_epi64x(0, 1, 0, 0);
 }
 
+INLINE vector v_pair_numbers(void)
+{
+    return _mm256_set_epi64x(1, 1, 0, 0);
+}
+
 INLINE vector v_xor3(vector a, vector b, vector c)
 {
     return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
@@ -346,7 +362,7 @@ INLINE vector v_reverse_bytes(vector x)
 INLINE vector v_last_bytes(int first)
 {
     vector numbers = V(bslli_epi128)(v_lane_numbers(), 15);
-    return V(add_epi8)(numbers, v_broadcast(_mm_set_epi32(first << 24, 0, 0, 0)));
+    return V(add_epi8)(numbers, v_broadcast(_mm_set_epi32((int)((unsigned)first << 24), 0, 0, 0)));
 }
 
 INLINE vector v_swap_halves(vector x)
@@ -359,6 +375,10 @@ INLINE vector v_fold_pair(vector a, vector b)
 {
     return v_xor(V(unpacklo_epi64)(a, b), V(unpackhi_epi64)(a, b));
 }
+
+/* Each lane as a little-endian number, by n bytes towards higher or lower places; n is a constant. */
+#define v_bytes_up(x, n) V(bslli_epi128)(x, n)
+#define v_bytes_down(x, n) V(bsrli_epi128)(x, n)
 
 /* Which halves: 0x10 the high one of y, 0x01 the high one of x. */
 #define v_multiply(x, y, halves) V(clmulepi64_epi128)(x, y, halves)

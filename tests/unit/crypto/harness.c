@@ -75,7 +75,7 @@ const char *harness_implementation(size_t index)
 {
     const char *name = limit() != NULL ? HARNESS_CHOSEN : runnable(index);
     require(name != NULL, "no implementation number %zu", index);
-    for (int mode = 0; mode < HARNESS_PLAIN_MODES; mode++)
+    for (int mode = 0; mode < CM_AES_MODE_COUNT; mode++)
         for (int direction = 0; direction < CM_AES_DIRECTION_COUNT; direction++)
             require(harness_row(name, (enum cm_aes_mode)mode, (enum cm_aes_direction)direction) != NULL,
                     "%s has no row for %s, direction %d", name, harness_mode_name((enum cm_aes_mode)mode),
