@@ -134,6 +134,14 @@ INLINE void more_rounds(vector *x, int n, struct cipher cipher, bool decrypt)
     }
 }
 
+INLINE void last_round(vector *x, int n, struct cipher cipher, bool decrypt)
+{
+    vector last = cipher.round_key[cipher.rounds];
+#pragma GCC unroll 9
+    for (int u = 0; u < n; u++)
+        x[u] = decrypt ? V(aesdeclast_epi128)(x[u], last) : V(aesenclast_epi128)(x[u], last);
+}
+
 /* n is a constant wherever this is expanded. */
 INLINE void run_cipher(vector *x, int n, struct cipher cipher, bool decrypt)
 {
@@ -142,10 +150,7 @@ INLINE void run_cipher(vector *x, int n, struct cipher cipher, bool decrypt)
     for (int round = 1; round < 10; round++)
         round_of(x, n, cipher.round_key[round], decrypt);
     more_rounds(x, n, cipher, decrypt);
-    vector last = cipher.round_key[cipher.rounds];
-#pragma GCC unroll 9
-    for (int u = 0; u < n; u++)
-        x[u] = decrypt ? V(aesdeclast_epi128)(x[u], last) : V(aesenclast_epi128)(x[u], last);
+    last_round(x, n, cipher, decrypt);
 }
 
 static uint32_t sub_word(uint32_t word)

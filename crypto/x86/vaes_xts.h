@@ -16,8 +16,9 @@
  * Ciphertext stealing, section 5.3.2: the last whole block of a ragged data unit and its end are computed
  * apart, one after the other, from copies of the source; nothing that was written is read again.
  *
- * Registers: x[0..7], the blocks in flight, t[0..7], their tweaks. At 256 bits that is all there are, so the
- * compiler keeps tweaks on the stack; the frames are wiped as said in the template. */
+ * Registers: x[0..7], the blocks in flight; a round key, a tweak and three temporaries. Tweaks lie on the
+ * stack between their uses, which costs a load and a store for each and is no slower than registers at 512
+ * bits; at 256 there is no room for them. The frames are wiped as said in the template. */
 #ifndef CM_X86_VAES_XTS_H
 #define CM_X86_VAES_XTS_H
 
@@ -29,7 +30,7 @@ struct xts_form {
 };
 
 /* Messages whose tweaks are encrypted together. */
-enum { XTS_VECTORS = 4, GROUP = XTS_VECTORS * LANES };
+enum { GROUP = 16, XTS_VECTORS = GROUP / LANES };
 
 struct xts_ciphers {
     struct cipher text, tweak;
@@ -80,33 +81,79 @@ INLINE vector tweak_lanes(vector t)
     return v_xor3(V(sllv_epi64)(t, up), v_bytes_up(carries, 8), out);
 }
 
-/* The tweaks of the first n vectors of a message. */
-INLINE void tweak_vectors(vector *t, int n, const uint8_t tweak[16])
+/* A step's tweaks, in memory: at 256 bits they would not fit beside the blocks in flight. */
+struct tweaks {
+    alignas(VECTOR_BYTES) uint8_t bytes[STEP_BYTES];
+};
+
+INLINE vector tweak_get(const struct tweaks *t, int u)
 {
-    t[0] = tweak_lanes(v_broadcast(load(tweak)));
-    if (n > 1)
-        t[1] = tweak_times(t[0], LANES);
-#pragma GCC unroll 2
-    for (int u = 2; u < 4 && u < n; u++)
-        t[u] = tweak_times(t[u - 2], 2 * LANES);
-#pragma GCC unroll 4
-    for (int u = 4; u < n; u++)
-        t[u] = tweak_times(t[u - 4], 4 * LANES);
+    return v_load(t->bytes + VECTOR_BYTES * u);
+}
+
+INLINE void tweak_put(struct tweaks *t, int u, vector tweak)
+{
+    v_store(t->bytes + VECTOR_BYTES * u, tweak);
+}
+
+/* Vector u of the tweaks of messages that have `each` vectors, a constant; the vectors before it are there.
+ * Message by message stands its encrypted tweak. */
+INLINE void tweak_make(struct tweaks *t, int u, int each, const uint8_t (*encrypted)[16])
+{
+    int from = u / each * each;
+    vector made = u == from ? tweak_lanes(v_broadcast(load(encrypted[u / each])))
+                            : tweak_times(tweak_get(t, from), LANES * (u - from));
+    tweak_put(t, u, made);
+}
+
+/* The first n. */
+INLINE void tweaks_make(struct tweaks *t, int n, int each, const uint8_t (*encrypted)[16])
+{
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        tweak_make(t, u, each, encrypted);
 }
 
 /* --- Steps ---------------------------------------------------------------------------------------------- */
 
-INLINE void xts_step(struct cipher cipher, const vector *t, const uint8_t *source, uint8_t *destination,
-                     int n, size_t last, bool decrypt)
+/* n vectors with tweaks t. Where the message goes on, `next` gets the tweaks of the step after, one a round:
+ * made in one go before their own rounds, they would wait behind those of this step in the processor's
+ * queues. */
+INLINE void xts_rounds(struct cipher cipher, vector *x, const struct tweaks *t, int n, bool decrypt,
+                       struct tweaks *next)
+{
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = v_xor(x[u], tweak_get(t, u));
+    whiten(x, n, cipher.round_key[0]);
+#pragma GCC unroll 9
+    for (int round = 1; round < 10; round++) {
+        int u = round - 1;
+        round_of(x, n, cipher.round_key[round], decrypt);
+        if (next != NULL && u < n)
+            tweak_put(next, u, tweak_times(tweak_get(t, u), LANES * WIDTH));
+        /* Keeps the compiler from holding tweaks and round keys over the rounds. */
+        __asm__ volatile("" : : : "memory");
+    }
+    more_rounds(x, n, cipher, decrypt);
+    last_round(x, n, cipher, decrypt);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = v_xor(x[u], tweak_get(t, u));
+}
+
+/* n vectors of one message, the last of `last` bytes. */
+INLINE void xts_step(struct cipher cipher, const struct tweaks *t, const uint8_t *source,
+                     uint8_t *destination, int n, size_t last, bool decrypt, struct tweaks *next)
 {
     vector x[WIDTH];
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
-        x[u] = v_xor(load_one(source, u, n, last), t[u]);
-    run_cipher(x, n, cipher, decrypt);
+        x[u] = load_one(source, u, n, last);
+    xts_rounds(cipher, x, t, n, decrypt, next);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
-        store_one(destination, v_xor(x[u], t[u]), u, n, last);
+        store_one(destination, x[u], u, n, last);
 }
 
 INLINE block xts_block(struct cipher cipher, block x, block tweak, bool decrypt)
@@ -133,61 +180,63 @@ INLINE void xts_steal(struct cipher cipher, block tweak, const uint8_t *source, 
 
 /* --- Messages ------------------------------------------------------------------------------------------- */
 
-/* Whole blocks. `t` has the tweaks of the first eight vectors, and in the end those from the last begun step
- * on. */
-INLINE void xts_blocks(struct cipher cipher, vector *t, const uint8_t *source, uint8_t *destination,
-                       size_t length, bool decrypt)
+/* Whole blocks of one message. t[0] has the first tweaks; returns the one that has those from the last begun
+ * step on. */
+INLINE const struct tweaks *xts_blocks(struct cipher cipher, struct tweaks t[2], const uint8_t *source,
+                                       uint8_t *destination, size_t length, bool decrypt)
 {
+    struct tweaks *now = &t[0], *next = &t[1];
     for (; length >= STEP_BYTES; length -= STEP_BYTES, source += STEP_BYTES, destination += STEP_BYTES) {
-        xts_step(cipher, t, source, destination, WIDTH, VECTOR_BYTES, decrypt);
-#pragma GCC unroll 8
-        for (int u = 0; u < WIDTH; u++)
-            t[u] = tweak_times(t[u], LANES * WIDTH);
+        xts_step(cipher, now, source, destination, WIDTH, VECTOR_BYTES, decrypt, next);
+        struct tweaks *used = now;
+        now = next;
+        next = used;
     }
-    if (length == 0)
-        return;
-    struct tail tail = tail_of(length);
-#define STEP(n) xts_step(cipher, t, source, destination, n, tail.last, decrypt)
-    TAIL(tail.vectors, STEP)
+    if (length > 0) {
+        struct tail tail = tail_of(length);
+#define STEP(n) xts_step(cipher, now, source, destination, n, tail.last, decrypt, NULL)
+        TAIL(tail.vectors, STEP)
 #undef STEP
+    }
+    return now;
 }
 
-/* A data unit with a ragged end. `tweak` is the encrypted one. */
-__attribute__((noinline)) static void xts_ragged(struct cipher cipher, const uint8_t tweak[16],
+/* A data unit with a ragged end. `encrypted` is its tweak. */
+__attribute__((noinline)) static void xts_ragged(struct cipher cipher, const uint8_t (*encrypted)[16],
                                                  const struct cm_aes_item *item, bool decrypt)
 {
     size_t rest = item->ret_length % 16, length = item->ret_length - rest - 16;
-    alignas(64) uint8_t tweaks[STEP_BYTES];
-    vector t[WIDTH];
-    tweak_vectors(t, WIDTH, tweak);
+    const uint8_t *source = item->source;
+    uint8_t *destination = item->destination;
+    const struct tweaks *end;
+    struct tweaks t[2];
+    tweaks_make(t, WIDTH, WIDTH, encrypted);
     if (decrypt)
-        xts_blocks(cipher, t, item->source, item->destination, length, true);
+        end = xts_blocks(cipher, t, source, destination, length, true);
     else
-        xts_blocks(cipher, t, item->source, item->destination, length, false);
-#pragma GCC unroll 8
-    for (int u = 0; u < WIDTH; u++)
-        v_store(tweaks + VECTOR_BYTES * u, t[u]);
-    block next = load(tweaks + length % STEP_BYTES);
+        end = xts_blocks(cipher, t, source, destination, length, false);
+    block tweak = load(end->bytes + length % STEP_BYTES);
     if (decrypt)
-        xts_steal(cipher, next, item->source + length, item->destination + length, rest, true);
+        xts_steal(cipher, tweak, source + length, destination + length, rest, true);
     else
-        xts_steal(cipher, next, item->source + length, item->destination + length, rest, false);
+        xts_steal(cipher, tweak, source + length, destination + length, rest, false);
 }
 
-INLINE void xts_message(struct cipher cipher, const uint8_t tweak[16], const struct cm_aes_item *item,
+/* `encrypted` is the message's tweak. */
+INLINE void xts_message(struct cipher cipher, const uint8_t (*encrypted)[16], const struct cm_aes_item *item,
                         bool decrypt)
 {
-    vector t[WIDTH];
+    struct tweaks t[2];
     if (item->ret_length % 16 != 0) {
-        xts_ragged(cipher, tweak, item, decrypt);
+        xts_ragged(cipher, encrypted, item, decrypt);
     } else if (item->ret_length > STEP_BYTES) {
-        tweak_vectors(t, WIDTH, tweak);
-        xts_blocks(cipher, t, item->source, item->destination, item->ret_length, decrypt);
+        tweaks_make(t, WIDTH, WIDTH, encrypted);
+        (void)xts_blocks(cipher, t, item->source, item->destination, item->ret_length, decrypt);
     } else {
         struct tail tail = tail_of(item->ret_length);
 #define STEP(n)                                                                                              \
-    tweak_vectors(t, n, tweak);                                                                              \
-    xts_step(cipher, t, item->source, item->destination, n, tail.last, decrypt)
+    tweaks_make(t, n, n, encrypted);                                                                         \
+    xts_step(cipher, t, item->source, item->destination, n, tail.last, decrypt, NULL)
         TAIL(tail.vectors, STEP)
 #undef STEP
     }
@@ -197,7 +246,7 @@ INLINE void xts_message(struct cipher cipher, const uint8_t tweak[16], const str
 INLINE void xts_singles(struct xts_ciphers ciphers, const struct cm_aes_item *items, int n, bool decrypt)
 {
     vector t[XTS_VECTORS], x[XTS_VECTORS];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         const uint8_t *tweak[LANES];
 #pragma GCC unroll 4
@@ -206,7 +255,7 @@ INLINE void xts_singles(struct xts_ciphers ciphers, const struct cm_aes_item *it
         t[u] = v_gather(tweak);
     }
     run_cipher(t, n, ciphers.tweak, false);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         const uint8_t *source[LANES];
 #pragma GCC unroll 4
@@ -215,7 +264,7 @@ INLINE void xts_singles(struct xts_ciphers ciphers, const struct cm_aes_item *it
         x[u] = v_xor(v_gather(source), t[u]);
     }
     run_cipher(x, n, ciphers.text, decrypt);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         uint8_t *destination[LANES];
 #pragma GCC unroll 4
@@ -225,26 +274,21 @@ INLINE void xts_singles(struct xts_ciphers ciphers, const struct cm_aes_item *it
     }
 }
 
-/* Messages of 64 bytes, as many as fill a step; their tweaks stand one behind the other. */
-INLINE void xts_smalls(struct cipher cipher, const uint8_t (*tweaks)[16],
+/* Messages of 64 bytes, as many as fill a step. */
+INLINE void xts_smalls(struct cipher cipher, const uint8_t (*encrypted)[16],
                        const struct cm_aes_item *const *items, bool decrypt)
 {
-    vector t[SMALL_MESSAGES * SMALL_VECTORS], x[SMALL_MESSAGES * SMALL_VECTORS];
-#pragma GCC unroll 4
-    for (int i = 0; i < SMALL_MESSAGES; i++) {
-        tweak_vectors(t + SMALL_VECTORS * i, SMALL_VECTORS, tweaks[i]);
-#pragma GCC unroll 2
-        for (int u = 0; u < SMALL_VECTORS; u++)
-            x[SMALL_VECTORS * i + u] =
-                v_xor(v_load(items[i]->source + VECTOR_BYTES * u), t[SMALL_VECTORS * i + u]);
-    }
-    run_cipher(x, SMALL_MESSAGES * SMALL_VECTORS, cipher, decrypt);
-#pragma GCC unroll 4
-    for (int i = 0; i < SMALL_MESSAGES; i++)
-#pragma GCC unroll 2
-        for (int u = 0; u < SMALL_VECTORS; u++)
-            v_store(items[i]->destination + VECTOR_BYTES * u,
-                    v_xor(x[SMALL_VECTORS * i + u], t[SMALL_VECTORS * i + u]));
+    const int n = SMALL_MESSAGES * SMALL_VECTORS;
+    struct tweaks t;
+    vector x[SMALL_MESSAGES * SMALL_VECTORS];
+    tweaks_make(&t, n, SMALL_VECTORS, encrypted);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        x[u] = v_load(items[u / SMALL_VECTORS]->source + VECTOR_BYTES * (u % SMALL_VECTORS));
+    xts_rounds(cipher, x, &t, n, decrypt, NULL);
+#pragma GCC unroll 8
+    for (int u = 0; u < n; u++)
+        v_store(items[u / SMALL_VECTORS]->destination + VECTOR_BYTES * (u % SMALL_VECTORS), x[u]);
 }
 
 /* n vectors of encrypted tweaks. */
@@ -252,7 +296,7 @@ INLINE void xts_tweaks(struct cipher cipher, const struct cm_aes_item *const *it
                        uint8_t (*ret_tweaks)[16])
 {
     vector t[XTS_VECTORS];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int u = 0; u < n; u++) {
         const uint8_t *tweak[LANES];
 #pragma GCC unroll 4
@@ -263,7 +307,7 @@ INLINE void xts_tweaks(struct cipher cipher, const struct cm_aes_item *const *it
         t[u] = v_gather(tweak);
     }
     run_cipher(t, n, cipher, false);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int u = 0; u < n; u++)
         v_store(ret_tweaks[LANES * u], t[u]);
 }
@@ -308,7 +352,7 @@ INLINE void xts(const struct cm_kernel_key *key, struct cm_aes_item *items, size
                 xts_smalls(ciphers.text, tweaks + i, group + i, decrypt);
                 i += SMALL_MESSAGES;
             } else {
-                xts_message(ciphers.text, tweaks[i], group[i], decrypt);
+                xts_message(ciphers.text, tweaks + i, group[i], decrypt);
                 i++;
             }
         }
