@@ -67,8 +67,8 @@ INLINE block xts_step(struct cipher cipher, block tweak, const uint8_t *source, 
     return tweak;
 }
 
-/* A full step, and the tweaks of the next one between its rounds: made in one go before the rounds, they would
- * wait behind those of the step before in the processor's queues. */
+/* A full step, and the tweaks of the next one between its rounds: made in one go before the rounds, they
+ * would wait behind those of the step before in the processor's queues. */
 INLINE void xts_wide_step(struct cipher cipher, block t[WIDTH], const uint8_t *source, uint8_t *destination,
                           bool decrypt)
 {

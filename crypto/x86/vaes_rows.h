@@ -11,9 +11,9 @@
 /* Bounds on the frames of a kernel and what it calls, spills included, as -fstack-usage shows them (GCC 12
  * and Clang 14, which spills more). */
 #ifdef __clang__
-enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584, XTS_STACK_BYTES = 3584 };
+enum { BLOCKS_STACK_BYTES = 1536, GCM_STACK_BYTES = 3584 };
 #else
-enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048, XTS_STACK_BYTES = 2048 };
+enum { BLOCKS_STACK_BYTES = 512, GCM_STACK_BYTES = 2048 };
 #endif
 
 #define KERNEL(the_mode, the_direction, the_form, the_stack, the_expand, the_run, the_part)                  \
