@@ -104,6 +104,15 @@ INLINE void store_one(uint8_t *destination, vector x, int u, int n, size_t last)
         v_store_bytes(destination + VECTOR_BYTES * u, x, last);
 }
 
+/* As store_one, where `last` is of whole blocks. */
+INLINE void store_blocks(uint8_t *destination, vector x, int u, int n, size_t last)
+{
+    if (u < n - 1)
+        v_store(destination + VECTOR_BYTES * u, x);
+    else
+        v_store_blocks(destination + VECTOR_BYTES * u, x, last);
+}
+
 /* --- The cipher ----------------------------------------------------------------------------------------- */
 
 INLINE void whiten(vector *x, int n, vector round_key)
@@ -336,7 +345,7 @@ INLINE void ecb_step(struct cipher cipher, const uint8_t *source, uint8_t *desti
     run_cipher(x, n, cipher, decrypt);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
-        store_one(destination, x[u], u, n, last);
+        store_blocks(destination, x[u], u, n, last);
 }
 
 INLINE void ecb_message(struct cipher cipher, const uint8_t *source, uint8_t *destination, size_t length,
@@ -411,7 +420,7 @@ INLINE vector cbc_decrypt_step(struct cipher cipher, vector before, const uint8_
         before = v_load(source + VECTOR_BYTES * (WIDTH - 1));
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
-        store_one(destination, x[u], u, n, last);
+        store_blocks(destination, x[u], u, n, last);
     return before;
 }
 

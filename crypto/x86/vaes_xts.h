@@ -163,7 +163,7 @@ INLINE void xts_step(struct cipher cipher, const struct tweaks *t, const uint8_t
     xts_rounds(cipher, x, t, n, decrypt, next);
 #pragma GCC unroll 8
     for (int u = 0; u < n; u++)
-        store_one(destination, x[u], u, n, last);
+        store_blocks(destination, x[u], u, n, last);
 }
 
 INLINE block xts_block(struct cipher cipher, block x, block tweak, bool decrypt)

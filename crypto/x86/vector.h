@@ -42,6 +42,24 @@ INLINE void v_store_bytes(uint8_t *bytes, vector x, size_t n)
     _mm512_mask_storeu_epi8(bytes, UINT64_MAX >> (64 - n), x);
 }
 
+/* 1 to 4 blocks. A masked store costs more than a branch and narrower ones. */
+INLINE void v_store_blocks(uint8_t *bytes, vector x, size_t n)
+{
+    block end = _mm512_castsi512_si128(x);
+    if (n >= 32) {
+        if (n == 64) {
+            _mm512_storeu_si512((vector *)(void *)bytes, x);
+            return;
+        }
+        _mm256_storeu_si256((__m256i *)(void *)bytes, _mm512_castsi512_si256(x));
+        if (n == 32)
+            return;
+        end = _mm512_extracti32x4_epi32(x, 2);
+        bytes += 32;
+    }
+    store(bytes, end);
+}
+
 INLINE vector v_keep_bytes(vector x, size_t n)
 {
     return _mm512_maskz_mov_epi8(UINT64_MAX >> (64 - n), x);
@@ -223,6 +241,15 @@ INLINE void v_store_bytes(uint8_t *bytes, vector x, size_t n)
         if (n > 16)
             store_partial(bytes + 16, _mm256_extracti128_si256(x, 1), n - 16);
     }
+}
+
+/* 1 or 2 blocks. */
+INLINE void v_store_blocks(uint8_t *bytes, vector x, size_t n)
+{
+    if (n == 16)
+        store(bytes, _mm256_castsi256_si128(x));
+    else
+        _mm256_storeu_si256((vector *)(void *)bytes, x);
 }
 
 INLINE vector v_keep_bytes(vector x, size_t n)
