@@ -15,6 +15,7 @@ _Static_assert((int)CM_KEY_DISABLED == (int)CM_WIRE_KEY_DISABLED, "key state");
 _Static_assert((int)CM_KEY_DESTROYED == (int)CM_WIRE_KEY_DESTROYED, "key state");
 
 _Static_assert((int)CM_USED_SHORT == (int)CM_WIRE_USED_SHORT, "size class");
+_Static_assert((int)CM_USED_SMALL == (int)CM_WIRE_USED_SMALL, "size class");
 _Static_assert((int)CM_USED_LONG == (int)CM_WIRE_USED_LONG, "size class");
 
 enum { LIST_PAGE_KEYS = 100 };
@@ -193,8 +194,8 @@ struct row_list {
 static uint32_t used_bits(const struct cm_implementation_info *row)
 {
     if (row->used && row->used_for == 0)
-        return CM_USED_SHORT | CM_USED_LONG;
-    return row->used_for & (CM_USED_SHORT | CM_USED_LONG);
+        return CM_USED_SHORT | CM_USED_SMALL | CM_USED_LONG;
+    return row->used_for & (CM_USED_SHORT | CM_USED_SMALL | CM_USED_LONG);
 }
 
 static int read_rows(void *context, const struct cm_answer *answer, cm_error *error)

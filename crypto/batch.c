@@ -23,17 +23,26 @@ size_t cm_aes_output_bound(enum cm_aes_direction direction, enum cm_aes_padding 
     return whole > SIZE_MAX - 16 ? SIZE_MAX : whole + 16;
 }
 
+/* Lengths are cut to what decides already, so that their sum can't overflow. */
+static inline size_t capped_length(const struct cm_aes_item *item)
+{
+    enum { CAP = 4 * CM_AES_SMALL_BYTES + 1 };
+    return item->length < CAP ? item->length : CAP;
+}
+
 enum cm_aes_size_class cm_aes_size_class(const struct cm_aes_item *items, size_t count)
 {
     size_t bytes = 0;
-    if (count > CM_AES_SHORT_ITEMS)
-        return CM_AES_LONG;
-    for (size_t i = 0; i < count; i++) {
-        if (items[i].length > CM_AES_SHORT_BYTES)
-            return CM_AES_LONG;
-        bytes += items[i].length;
+    if (count <= CM_AES_SHORT_ITEMS) {
+        for (size_t i = 0; i < count; i++)
+            bytes += capped_length(&items[i]);
+        if (bytes <= CM_AES_SHORT_BYTES)
+            return CM_AES_SHORT;
     }
-    return bytes <= CM_AES_SHORT_BYTES ? CM_AES_SHORT : CM_AES_LONG;
+    bytes = 0;
+    for (size_t i = 0; i < 4; i++)
+        bytes += capped_length(&items[count / 4 * i + count % 4 * i / 4]);
+    return bytes <= 4 * CM_AES_SMALL_BYTES ? CM_AES_SMALL : CM_AES_LONG;
 }
 
 size_t cm_aes_batch(const struct cm_aes_key *key, enum cm_aes_padding padding, struct cm_aes_item *items,

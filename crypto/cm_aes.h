@@ -65,11 +65,14 @@ size_t cm_aes_output_bound(enum cm_aes_direction direction, enum cm_aes_padding 
  * static. */
 struct cm_aes_row;
 
-/* Size classes. What fills wide registers is not what costs a lone short message least, so dispatch chooses
- * for each class, by what was measured (`bench-kernels --dispatch`). A short batch has at most
- * CM_AES_SHORT_ITEMS messages with at most CM_AES_SHORT_BYTES together. */
-enum cm_aes_size_class { CM_AES_SHORT, CM_AES_LONG, CM_AES_SIZE_CLASS_COUNT };
-enum { CM_AES_SHORT_ITEMS = 2, CM_AES_SHORT_BYTES = 256 };
+/* Size classes. What fills the widest registers is not what costs a lone short message least, nor what is
+ * best for many small ones, so dispatch chooses for each class, by what was measured (`bench-kernels
+ * --dispatch`).
+ * - Short: at most CM_AES_SHORT_ITEMS messages with at most CM_AES_SHORT_BYTES together.
+ * - Small: otherwise, if four items at equal distances have at most CM_AES_SMALL_BYTES each on average.
+ * - Long: the rest. */
+enum cm_aes_size_class { CM_AES_SHORT, CM_AES_SMALL, CM_AES_LONG, CM_AES_SIZE_CLASS_COUNT };
+enum { CM_AES_SHORT_ITEMS = 2, CM_AES_SHORT_BYTES = 128, CM_AES_SMALL_BYTES = 224 };
 
 /* Resolves the table: reads the processor's features together with what the operating system enables,
  * applies `limit` (an implementation's name: it and everything narrower; NULL or "": no limit, except that

@@ -75,7 +75,10 @@ int cm_aes_key_init(struct cm_aes_key *memory, const struct cm_aes_row *row, con
     memory->row = row;
     for (int i = 0; i < CM_AES_SIZE_CLASS_COUNT; i++) {
         const struct cm_kernel *kernel = row->kernel[i];
-        if (i > 0 && row->form_at[i] == row->form_at[i - 1])
+        int same = 0;
+        while (row->kernel[same] != kernel)
+            same++;
+        if (same < i)
             continue;
         struct cm_kernel_key *made = (struct cm_kernel_key *)(void *)(memory->forms + row->form_at[i]);
         made->kernel = kernel;

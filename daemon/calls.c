@@ -192,6 +192,7 @@ static void get_status(const struct cm_pending_call *call)
 static uint8_t used_for(const struct cm_aes_implementation *row)
 {
     return (uint8_t)((row->used[CM_AES_SHORT] ? CM_WIRE_USED_SHORT : 0) |
+                     (row->used[CM_AES_SMALL] ? CM_WIRE_USED_SMALL : 0) |
                      (row->used[CM_AES_LONG] ? CM_WIRE_USED_LONG : 0));
 }
 

@@ -24,7 +24,7 @@ static const char *const kind_names[CM_REQUEST_KINDS] = {
 };
 
 static const char *const class_words[CM_AES_SIZE_CLASS_COUNT] = {
-    [CM_AES_SHORT] = "short", [CM_AES_LONG] = "long"};
+    [CM_AES_SHORT] = "short", [CM_AES_SMALL] = "small", [CM_AES_LONG] = "long"};
 
 static const char *const close_names[CM_CLOSE_REASONS] = {
     [CM_CLOSE_PEER] = "peer",       [CM_CLOSE_PROTOCOL] = "protocol", [CM_CLOSE_GREETING] = "greeting",

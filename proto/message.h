@@ -139,7 +139,7 @@ struct cm_call {
 
 /* Which size classes of batches an implementation serves. 0 in a row that is `used` comes from a daemon that
  * does not tell them apart. */
-enum { CM_WIRE_USED_SHORT = 1, CM_WIRE_USED_LONG = 2 };
+enum { CM_WIRE_USED_SHORT = 1, CM_WIRE_USED_LONG = 2, CM_WIRE_USED_SMALL = 4 };
 
 struct cm_implementation_info {
     uint8_t mode, direction;

@@ -190,17 +190,25 @@ static void add_up(const struct load *load, struct result *result)
         report_failure(first_error, "a batch failed (the first such error; the result counts the others)");
 }
 
-/* Which size classes the plan's batches fall into, as admin.h has them; a range may fall into both. */
+/* Which size classes the plan's batches fall into, as admin.h has them; a range may fall into several. */
 static uint32_t classes_of(const struct plan *plan)
 {
-    enum { SHORT_ITEMS = 2, SHORT_BYTES = 256 };
+    enum { SHORT_ITEMS = 2, SHORT_BYTES = 128, SMALL_BYTES = 224 };
+    bool few = plan->batch <= SHORT_ITEMS;
+    uint32_t classes = 0;
 
-    if (plan->batch > SHORT_ITEMS || plan->batch * plan->size_least > SHORT_BYTES)
-        return CM_USED_LONG;
-    return plan->batch * plan->size_most <= SHORT_BYTES ? CM_USED_SHORT : CM_USED_SHORT | CM_USED_LONG;
+    if (few && plan->batch * plan->size_least <= SHORT_BYTES)
+        classes |= CM_USED_SHORT;
+    if (few && plan->batch * plan->size_most <= SHORT_BYTES)
+        return classes;
+    if (plan->size_least <= SMALL_BYTES)
+        classes |= CM_USED_SMALL;
+    if (plan->size_most > SMALL_BYTES)
+        classes |= CM_USED_LONG;
+    return classes;
 }
 
-/* Where both classes are at work, two names stand with a plus between. */
+/* Where several classes are at work, their names stand with a plus between. */
 static void name_implementation(char name[32], const char *implementation)
 {
     size_t used = strlen(name);

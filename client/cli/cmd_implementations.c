@@ -13,11 +13,12 @@ static const struct form form = {
     .text =
         "Shows, for each mode and direction, the implementations of AES that the daemon knows: whether its "
         "build\n"
-        "contains them, whether its processor can run them, which one it uses for short batches and which "
-        "for "
-        "long\n"
-        "ones, and why one is not available. A short batch has at most 2 items with at most 256 bytes "
-        "together.\n"
+        "contains them, whether its processor can run them, for which batches it uses them, and why one is "
+        "not\n"
+        "available. A short batch has at most 2 items with at most 128 bytes together; a small one items of "
+        "at "
+        "most\n"
+        "224 bytes on average; all others are long.\n"
         "CIPHERMILL_CPU in the daemon's environment limits what it uses.\n",
     .examples = "  ciphermill implementations\n"
                 "  ciphermill implementations --json | jq '.[] | select(.used)'\n",
@@ -28,12 +29,26 @@ static const char *direction_name(int direction)
     return direction == CM_ENCRYPT ? "encrypt" : direction == CM_DECRYPT ? "decrypt" : "?";
 }
 
-/* For which batches a row is used. */
-static const char *used_for(const cm_implementation_details *row)
-{
-    static const char *const words[] = {"-", "short", "long", "all"};
+/* By the bits of `used`. */
+static const struct {
+    uint32_t bit;
+    const char *word;
+} uses[] = {{CM_USED_SHORT, "short"}, {CM_USED_SMALL, "small"}, {CM_USED_LONG, "long"}};
+enum { USES = sizeof uses / sizeof *uses };
 
-    return words[row->used & (CM_USED_SHORT | CM_USED_LONG)];
+/* For which batches a row is used: "short,small". */
+static const char *used_for(const cm_implementation_details *row, char text[32])
+{
+    size_t length = 0, count = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < USES; i++)
+        if ((row->used & uses[i].bit) != 0) {
+            length +=
+                (size_t)snprintf(text + length, 32 - length, "%s%s", count == 0 ? "" : ",", uses[i].word);
+            count++;
+        }
+    return count == 0 ? "-" : count == USES ? "all" : text;
 }
 
 static void print_json(const cm_implementation_details *rows, size_t count)
@@ -51,10 +66,9 @@ static void print_json(const cm_implementation_details *rows, size_t count)
         json_bool(&json, "available", rows[i].available != 0);
         json_bool(&json, "used", rows[i].used != 0);
         json_array_begin(&json, "used_for");
-        if ((rows[i].used & CM_USED_SHORT) != 0)
-            json_string(&json, NULL, "short");
-        if ((rows[i].used & CM_USED_LONG) != 0)
-            json_string(&json, NULL, "long");
+        for (int use = 0; use < USES; use++)
+            if ((rows[i].used & uses[use].bit) != 0)
+                json_string(&json, NULL, uses[use].word);
         json_array_end(&json);
         json_string(&json, "reason", rows[i].reason);
         json_object_end(&json);
@@ -65,13 +79,15 @@ static void print_json(const cm_implementation_details *rows, size_t count)
 
 static void print_table(const cm_implementation_details *rows, size_t count)
 {
-    printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-8s  %s\n", "MODE", "DIRECTION", "IMPLEMENTATION", "COMPILED",
+    printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-11s  %s\n", "MODE", "DIRECTION", "IMPLEMENTATION", "COMPILED",
            "AVAILABLE", "USED FOR", "REASON");
-    for (size_t i = 0; i < count; i++)
-        printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-8s  %s\n", text_mode_name(rows[i].mode),
+    for (size_t i = 0; i < count; i++) {
+        char text[32];
+        printf("%-4s  %-9s  %-14s  %-8s  %-9s  %-11s  %s\n", text_mode_name(rows[i].mode),
                direction_name(rows[i].direction), rows[i].implementation,
                rows[i].compiled != 0 ? "yes" : "no", rows[i].available != 0 ? "yes" : "no",
-               used_for(&rows[i]), rows[i].reason);
+               used_for(&rows[i], text), rows[i].reason);
+    }
 }
 
 int cmd_implementations(struct cli *cli, int argc, char **argv)

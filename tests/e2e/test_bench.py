@@ -75,15 +75,14 @@ class Bench(Case):
         names = {(row["mode"], size): row["implementation"] for row in rows if row["direction"] == "encrypt"
                  for size in row["used_for"]}
         for mode in ("ctr", "gcm", "xts"):
-            short, long = names[mode, "short"], names[mode, "long"]
-            for words, wanted in ((["--size", "128", "--batch", "2"], short),
-                                  (["--size", "256", "--batch", "1"], short),
-                                  (["--size", "16", "--batch", "3"], long), (["--size", "257", "--batch", "1"], long),
-                                  (["--size", "16-4096", "--batch", "1"], short if short == long else None)):
+            short, small, long = (names[mode, size] for size in ("short", "small", "long"))
+            for words, wanted in ((["--size", "64", "--batch", "2"], {short}), (["--size", "128", "--batch", "1"], {short}),
+                                  (["--size", "16", "--batch", "3"], {small}), (["--size", "129", "--batch", "1"], {small}),
+                                  (["--size", "224", "--batch", "4"], {small}), (["--size", "225", "--batch", "4"], {long}),
+                                  (["--size", "16-4096", "--batch", "1"], {short, small, long})):
                 result = self.ok(self.d, "bench", "--duration", "0.05", "--warmup", "0", "--json", "--mode", mode,
                                  *words).json
-                wanted = wanted or {f"{short}+{long}", f"{long}+{short}"}
-                self.assertIn(result["implementation"], wanted if isinstance(wanted, set) else {wanted}, (mode, words))
+                self.assertEqual(set(result["implementation"].split("+")), wanted, (mode, words))
 
     def test_open_loop(self):
         result = self.bench("--mode", "ctr", "--size", "256", "--batch", "4", "--rate", "200")
@@ -103,7 +102,7 @@ class Bench(Case):
         # Each mode and direction has one that serves short batches, and one for long ones.
         for mode in ("ecb", "cbc", "ctr", "gcm", "xts"):
             for direction in ("encrypt", "decrypt"):
-                for size in ("short", "long"):
+                for size in ("short", "small", "long"):
                     serving = [row["implementation"] for row in rows if row["mode"] == mode
                                and row["direction"] == direction and size in row["used_for"]]
                     self.assertEqual(len(serving), 1, (mode, direction, size))

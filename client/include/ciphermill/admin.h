@@ -40,9 +40,10 @@ CM_API int cm_key_list(cm_client *client, const char *name, cm_key_details **ret
                        cm_error *error) CM_MUST_USE;
 CM_API void cm_keys_free(cm_key_details *keys, size_t count);
 
-/* Bits of `used`: for short batches, which have at most 2 items with at most 256 bytes together, and for long
- * ones. What is fastest for one is not always so for the other. */
-enum { CM_USED_SHORT = 1, CM_USED_LONG = 2 };
+/* Bits of `used`: for short batches, which have at most 2 items with at most 128 bytes together; for small
+ * ones, whose items have at most 224 bytes on average (the daemon looks at four of them); for all others, the
+ * long ones. What is fastest for one is not always so for another. */
+enum { CM_USED_SHORT = 1, CM_USED_LONG = 2, CM_USED_SMALL = 4 };
 
 typedef struct cm_implementation_details {
     int mode, direction;

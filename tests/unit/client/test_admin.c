@@ -153,7 +153,7 @@ START_TEST(what_the_daemon_tells_of_itself)
     ck_assert_uint_eq(count, 4);
     ck_assert_str_eq(rows[0].implementation, "portable");
     ck_assert_int_eq(rows[0].mode, CM_CTR);
-    ck_assert_uint_eq(rows[0].used, CM_USED_SHORT | CM_USED_LONG);
+    ck_assert_uint_eq(rows[0].used, CM_USED_SHORT | CM_USED_SMALL | CM_USED_LONG);
     ck_assert_uint_eq(rows[1].used, CM_USED_SHORT);
     ck_assert_uint_eq(rows[2].used, CM_USED_LONG);
     ck_assert_uint_eq(rows[3].used, 0);

@@ -46,21 +46,45 @@ struct ranking {
     {                                                                                                        \
         "vaes512", "vaes256", "aesni", "portable"                                                            \
     }
-#define NARROW                                                                                               \
+#define AESNI_FIRST                                                                                          \
     {                                                                                                        \
         "aesni", "vaes512", "vaes256", "portable"                                                            \
     }
+#define VAES256_FIRST                                                                                        \
+    {                                                                                                        \
+        "vaes256", "vaes512", "aesni", "portable"                                                            \
+    }
 static const struct ranking rankings[] = {
-    {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_SHORT, NARROW}, {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_SHORT, NARROW}, {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_SHORT, NARROW}, {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
-    {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST}, {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_SMALL, VAES256_FIRST},
+    {CM_AES_ECB, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_SMALL, VAES256_FIRST},
+    {CM_AES_ECB, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_CBC, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_SMALL, VAES256_FIRST},
+    {CM_AES_CBC, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_CTR, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_SHORT, WIDEST},
+    {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_CTR, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_SHORT, AESNI_FIRST},
+    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_GCM, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_SHORT, AESNI_FIRST},
+    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_GCM, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_SHORT, AESNI_FIRST},
+    {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_XTS, CM_AES_ENCRYPT, CM_AES_LONG, WIDEST},
+    {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_SHORT, AESNI_FIRST},
+    {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_SMALL, WIDEST},
+    {CM_AES_XTS, CM_AES_DECRYPT, CM_AES_LONG, WIDEST},
 };
 
 static const struct cm_aes_implementation *row_of(const struct table *table, const char *name)

@@ -16,20 +16,32 @@
 /* Where one class is: at both limits, on both sides. */
 START_TEST(size_classes)
 {
-    struct cm_aes_item items[CM_AES_SHORT_ITEMS + 1];
+    enum { MOST = 9 };
+    struct cm_aes_item items[MOST];
     memset(items, 0, sizeof items);
-    ck_assert_int_eq(cm_aes_size_class(items, 0), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS + 1), CM_AES_LONG);
+    for (size_t count = 0; count <= CM_AES_SHORT_ITEMS; count++)
+        ck_assert_int_eq(cm_aes_size_class(items, count), CM_AES_SHORT);
+    ck_assert_int_eq(cm_aes_size_class(items, CM_AES_SHORT_ITEMS + 1), CM_AES_SMALL);
     items[0].length = CM_AES_SHORT_BYTES;
     ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
     items[1].length = 1;
     ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SHORT);
-    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
+    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_SMALL);
     items[0].length = CM_AES_SHORT_BYTES + 1;
-    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_LONG);
-    items[0].length = SIZE_MAX;
-    ck_assert_int_eq(cm_aes_size_class(items, 2), CM_AES_LONG);
+    ck_assert_int_eq(cm_aes_size_class(items, 1), CM_AES_SMALL);
+    for (size_t count = 1; count <= MOST; count++) {
+        for (size_t i = 0; i < MOST; i++)
+            items[i].length = CM_AES_SMALL_BYTES;
+        ck_assert_int_eq(cm_aes_size_class(items, count), CM_AES_SMALL);
+        items[0].length = CM_AES_SMALL_BYTES + 1; /* the first one is always looked at */
+        ck_assert_int_eq(cm_aes_size_class(items, count), CM_AES_LONG);
+        items[0].length = SIZE_MAX;
+        ck_assert_int_eq(cm_aes_size_class(items, count), CM_AES_LONG);
+        items[0].length = 0;
+        for (size_t i = 1; i < count; i++)
+            items[i].length = SIZE_MAX;
+        ck_assert_int_eq(cm_aes_size_class(items, count), count == 1 ? CM_AES_SHORT : CM_AES_LONG);
+    }
 }
 END_TEST
 
@@ -76,6 +88,12 @@ static void run_short(const struct cm_kernel_key *key, struct cm_aes_item *items
     counted[CM_AES_SHORT]->run(key, items, count);
 }
 
+static void run_small(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
+{
+    runs[CM_AES_SMALL]++;
+    counted[CM_AES_SMALL]->run(key, items, count);
+}
+
 static void run_long(const struct cm_kernel_key *key, struct cm_aes_item *items, size_t count)
 {
     runs[CM_AES_LONG]++;
@@ -87,14 +105,16 @@ struct batch {
     enum cm_aes_size_class size_class;
 };
 
-/* Both limits of the short class, from both sides. */
+/* The limits of the classes, from both sides. */
 static const struct batch batches[] = {
     {1, {16}, CM_AES_SHORT},
     {1, {CM_AES_SHORT_BYTES}, CM_AES_SHORT},
-    {1, {CM_AES_SHORT_BYTES + 16}, CM_AES_LONG},
+    {1, {CM_AES_SHORT_BYTES + 16}, CM_AES_SMALL},
     {2, {16, CM_AES_SHORT_BYTES - 16}, CM_AES_SHORT},
-    {2, {16, CM_AES_SHORT_BYTES}, CM_AES_LONG},
-    {CM_AES_SHORT_ITEMS + 1, {16, 16, 16}, CM_AES_LONG},
+    {2, {16, CM_AES_SHORT_BYTES}, CM_AES_SMALL},
+    {CM_AES_SHORT_ITEMS + 1, {16, 16, 16}, CM_AES_SMALL},
+    {1, {CM_AES_SMALL_BYTES}, CM_AES_SMALL},
+    {1, {CM_AES_SMALL_BYTES + 16}, CM_AES_LONG},
     {1, {1024}, CM_AES_LONG},
 };
 
@@ -119,8 +139,18 @@ static struct cm_kernel counting(const struct cm_kernel *kernel, enum cm_aes_siz
 {
     struct cm_kernel copy = *kernel;
     counted[size_class] = kernel;
-    copy.run = size_class == CM_AES_SHORT ? run_short : run_long;
+    static cm_run_fn *const counting_runs[CM_AES_SIZE_CLASS_COUNT] = {run_short, run_small, run_long};
+    copy.run = counting_runs[size_class];
     return copy;
+}
+
+/* The last of the classes that have the same kernel: its copy is the one in their place. */
+static enum cm_aes_size_class last_with_the_same(const struct cm_aes_row *row,
+                                                 enum cm_aes_size_class size_class)
+{
+    enum cm_aes_size_class last = size_class;
+    for_each_size_class(other) if (row->kernel[other] == row->kernel[size_class]) last = other;
+    return last;
 }
 
 static void expect_runs(const char *where, const struct batch *batch, enum cm_aes_size_class runner)
@@ -131,7 +161,8 @@ static void expect_runs(const char *where, const struct batch *batch, enum cm_ae
 }
 
 /* In a key for the row that dispatch chose, the kernels that the row names are exchanged for counting ones:
- * whichever counts is the one that ran, once. A kernel that serves both classes has one place in the key. */
+ * whichever counts is the one that ran, once. A kernel that serves several classes has one place in the key.
+ */
 START_TEST(what_the_chosen_row_names_is_what_runs)
 {
     static const uint8_t key[32];
@@ -142,13 +173,13 @@ START_TEST(what_the_chosen_row_names_is_what_runs)
         struct cm_aes_key *expanded = (struct cm_aes_key *)(void *)memory.memory;
         ck_assert_int_eq(cm_aes_key_init(expanded, row, key, sizeof key), CM_AES_OK);
         struct cm_kernel copies[CM_AES_SIZE_CLASS_COUNT];
-        bool shared = row->form_at[CM_AES_SHORT] == row->form_at[CM_AES_LONG];
-        ck_assert_int_eq(shared, row->kernel[CM_AES_SHORT] == row->kernel[CM_AES_LONG]);
+        for_each_size_class(size_class) for_each_size_class(other) ck_assert_int_eq(
+            row->form_at[size_class] == row->form_at[other], row->kernel[size_class] == row->kernel[other]);
         for_each_size_class(size_class)
         {
             struct cm_kernel_key *place =
                 (struct cm_kernel_key *)(void *)(expanded->forms + row->form_at[size_class]);
-            if (shared && size_class == CM_AES_SHORT)
+            if (last_with_the_same(row, size_class) != size_class)
                 continue;
             require(place->kernel == row->kernel[size_class], "%s: the key has another kernel than its row",
                     harness_mode_name(mode));
@@ -157,24 +188,29 @@ START_TEST(what_the_chosen_row_names_is_what_runs)
         }
         for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
             run_batch(expanded, &batches[i]);
-            expect_runs(harness_mode_name(mode), &batches[i], shared ? CM_AES_LONG : batches[i].size_class);
+            expect_runs(harness_mode_name(mode), &batches[i], last_with_the_same(row, batches[i].size_class));
         }
         cm_aes_key_done(expanded);
     }
 }
 END_TEST
 
-/* A row of two counting kernels, whatever this processor's own row looks like. */
-START_TEST(a_row_of_two_kernels_runs_each_for_its_class)
+/* A row of three counting kernels, whatever this processor's own row looks like. */
+START_TEST(a_row_of_three_kernels_runs_each_for_its_class)
 {
     static const uint8_t key[32];
     for_each_mode_and_direction(mode, direction)
     {
         const struct cm_kernel *portable = cm_aes_row_named(mode, direction, "portable")->kernel[CM_AES_LONG];
-        struct cm_kernel copies[] = {counting(portable, CM_AES_SHORT), counting(portable, CM_AES_LONG)};
-        const struct cm_kernel *kernels[] = {&copies[CM_AES_SHORT], &copies[CM_AES_LONG]};
+        struct cm_kernel copies[CM_AES_SIZE_CLASS_COUNT];
+        const struct cm_kernel *kernels[CM_AES_SIZE_CLASS_COUNT];
+        for_each_size_class(size_class)
+        {
+            copies[size_class] = counting(portable, size_class);
+            kernels[size_class] = &copies[size_class];
+        }
         struct cm_aes_row row;
-        static struct harness_key memory[CM_AES_SIZE_CLASS_COUNT]; /* portable's form, twice */
+        static struct harness_key memory[CM_AES_SIZE_CLASS_COUNT]; /* portable's form, once a class */
         struct cm_aes_key *expanded = (struct cm_aes_key *)(void *)memory[0].memory;
         cm_row_init(&row, kernels);
         ck_assert_uint_ge(sizeof memory, cm_aes_key_size(&row));
@@ -193,7 +229,7 @@ static void add_tests(TCase *test_case)
     tcase_add_test(test_case, size_classes);
     tcase_add_test(test_case, a_name_stands_for_its_own_functions);
     tcase_add_test(test_case, what_the_chosen_row_names_is_what_runs);
-    tcase_add_test(test_case, a_row_of_two_kernels_runs_each_for_its_class);
+    tcase_add_test(test_case, a_row_of_three_kernels_runs_each_for_its_class);
 }
 
 int main(void)

@@ -281,14 +281,16 @@ START_TEST(status_and_implementations)
     ck_assert_uint_eq(answered.implementation_count, count);
     ck_assert_uint_ge(count, 10);
     /* Each size class of each mode and direction is served by one of them. */
-    unsigned serving[2] = {0, 0};
+    unsigned serving[3] = {0, 0, 0};
     for (uint32_t i = 0; i < answered.implementation_count; i++) {
         serving[0] += (answered.used_for[i] & CM_WIRE_USED_SHORT) != 0;
         serving[1] += (answered.used_for[i] & CM_WIRE_USED_LONG) != 0;
+        serving[2] += (answered.used_for[i] & CM_WIRE_USED_SMALL) != 0;
         ck_assert(answered.used[i] == ((answered.used_for[i] & CM_WIRE_USED_LONG) != 0));
     }
     ck_assert_uint_eq(serving[0], 10);
     ck_assert_uint_eq(serving[1], 10);
+    ck_assert_uint_eq(serving[2], 10);
 }
 END_TEST
 
