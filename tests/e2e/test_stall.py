@@ -150,7 +150,7 @@ class Deadlines(Case):
         for client in clients:
             handle = client.ephemeral_key(128, [GCM])
             if not frames:  # the others' handle and ids are the same
-                frames = b"".join(client.batch_frame(handle, GCM, ENCRYPT, [bytes(12000)] * 8)[1] for _ in range(60))
+                frames = b"".join(client.batch_frame(handle, GCM, ENCRYPT, [bytes(40000)] * 8)[1] for _ in range(60))
             client.socket.settimeout(0.25)
             try:
                 client.socket.sendall(frames)
