@@ -91,12 +91,10 @@ int cm_aes_part(const struct cm_aes_key *key, enum cm_aes_padding padding, struc
 {
     const struct cm_mode *mode = cm_modes[cm_key_for(key, CM_AES_LONG)->kernel->mode];
     enum cm_aes_status status = CM_AES_OK;
-    if (mode->part == NULL)
+    if (mode->part == NULL || (padding != CM_AES_NO_PADDING && !mode->pads))
         status = CM_AES_UNAVAILABLE;
     else if (state->ended || (!last && item->length % 16 != 0))
         status = CM_AES_BAD_LENGTH;
-    else if (padding != CM_AES_NO_PADDING && !mode->pads)
-        status = CM_AES_UNAVAILABLE;
     if (status != CM_AES_OK) {
         cm_item_fail(item, status);
         return status;

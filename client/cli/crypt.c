@@ -121,7 +121,7 @@ static int take_place(struct crypt *crypt, const struct arguments *arguments, co
         return report_usage(command, "--unit-bytes is a size of 16 to 16MiB, not '%s'",
                             arguments->unit_bytes);
     crypt->unit_bytes = (size_t)bytes;
-    if (!crypt->has_tweak)
+    if (arguments->tweak == NULL)
         return CODE_OK;
     code = take_hex(command, "tweak", arguments->tweak, crypt->tweak, sizeof crypt->tweak, &length);
     if (code == CODE_OK && length != sizeof crypt->tweak)

@@ -139,7 +139,7 @@ static int settle_unit(const struct crypt *crypt, size_t *ret_unit_bytes)
 
 int crypt_units(struct crypt *crypt)
 {
-    struct units units = {0};
+    struct units units = {.unit_bytes = CRYPT_UNIT_DEFAULT};
     size_t count;
     int code = settle_unit(crypt, &units.unit_bytes);
 

@@ -24,7 +24,7 @@ enum { SHORT_BYTES = 256, SHORT_VECTORS = SHORT_BYTES / VECTOR_BYTES };
 
 /* Groups of messages of one block that run together: as many as keep the AES units busy with two vectors
  * each, and no more, so that the processor's window holds both the rounds and what goes along. */
-enum { SINGLES = VECTOR_BITS == 512 ? 4 : 4 };
+enum { SINGLES = 4 };
 
 /* Whether the next LANES items are short ones of the usual kind. */
 INLINE bool next_are_short(const struct cm_aes_item *items)
