@@ -150,8 +150,9 @@ INLINE void xts_rounds(struct cipher cipher, vector *x, const struct tweaks *t, 
         round_of(x, n, cipher.round_key[round], decrypt);
         if (next != NULL && u < n)
             tweak_put(next, u, tweak_next(tweak_get(t, u)));
-        /* Keeps the compiler from holding tweaks and round keys over the rounds. */
-        __asm__ volatile("" : : : "memory");
+        /* Keeps the compiler from holding tweaks and round keys over the rounds where that is too much. */
+        if (next != NULL || VECTOR_BITS == 256)
+            __asm__ volatile("" : : : "memory");
     }
     more_rounds(x, n, cipher, decrypt);
     last_round(x, n, cipher, decrypt);
